@@ -1,0 +1,38 @@
+// Any file, pipe or stream that libav can read, as 16 kHz mono sound on the container's own clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audio/pcm.h"
+
+namespace sotto {
+
+struct DecodeOptions {
+  int audio_track = -1;  // which audio stream, from 0; -1: libav's choice of the best
+  std::string raw;       // headerless sound: "s16le:8000:1" (sample format : rate : channels); empty: a container
+};
+
+class Decoder {
+ public:
+  // "-" is standard input. Throws Error with one sentence for what can't be opened or holds no sound.
+  Decoder(const std::string& path, const DecodeOptions& options);
+  ~Decoder();
+
+  // The next stretch, of a second or so; stretches join without gaps (silence stands where the container has a gap).
+  // False at the end. Damaged input ends or skips with a warning; throws Error if nothing at all could be decoded.
+  bool read(Pcm& out);
+
+  std::optional<double> duration_s() const;  // as the container claims, if it does
+  bool seekable() const;                     // a regular file: it may be read ahead
+  std::vector<std::string> take_warnings();  // sentences collected since the last call
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sotto

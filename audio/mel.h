@@ -1,0 +1,43 @@
+// Log-mel spectrogram, equal to the reference's within 1e-4. Source: openai/whisper audio.py (STFT of 400 points, hop
+// 160, periodic Hann, reflected edges; Slaney mel filters of 80 or 128 bins; log10, clamp, scale).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/dims.h"
+
+namespace sotto {
+
+// One 30 s window as the encoder takes it: [3000][bins], frame after frame, scaled and clamped; 0.0 past the end.
+struct Mel {
+  int bins = 0;
+  std::vector<float> values;
+};
+
+// Log10 of the mel power of a growing stretch of sound, before the clamp. Sound is pushed in order; a frame is there as
+// soon as the 200 samples after its centre are. Frames before a point can be dropped, so memory is bounded.
+class LogMel {
+ public:
+  explicit LogMel(int bins);
+  ~LogMel();
+
+  void push(std::span<const float> samples);
+  void finish();  // no more sound: the rest is as if 30 s of zeros followed
+
+  int64_t n_samples() const;        // pushed so far
+  int64_t frames_ready() const;     // frames [first_kept, frames_ready) can be read
+  int64_t content_frames() const;   // after finish(): samples / 160, but at least 1 if there is any sound
+  float maximum() const;            // of all frames so far (after finish(): of the zeros too), for the clamp
+  void drop_before(int64_t frame);
+
+  // The window of n_frames (up to 3000) frames from first on, clamped to maximum - 8 and scaled: (x + 4) / 4.
+  void window(int64_t first, int n_frames, float maximum, Mel& out) const;
+
+ private:
+  struct State;
+  State* state_;
+};
+
+}  // namespace sotto

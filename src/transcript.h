@@ -1,0 +1,36 @@
+// What a transcription is: the types that the writers take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sotto {
+
+struct Word {
+  double start_s = 0, end_s = 0;
+  std::string text;  // with its leading space
+  float probability = 0;
+};
+
+struct Segment {
+  int id = 0;
+  int64_t seek = 0;            // frame (10 ms) at which its window starts
+  double start_s = 0, end_s = 0;
+  std::string text;            // with its leading space, as the reference has it
+  std::vector<int> tokens;     // with its timestamp tokens
+  float temperature = 0, avg_log_prob = 0, compression_ratio = 0, no_speech_prob = 0;
+  std::vector<Word> words;     // empty without word timestamps
+};
+
+struct Transcript {
+  std::string audio;           // path as given
+  std::string model, device;   // of the engine
+  std::string language;        // code
+  double duration_s = 0;
+  std::vector<Segment> segments;
+
+  std::string text() const;    // of all segments, stripped
+};
+
+}  // namespace sotto
