@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,13 +18,14 @@ struct Mel {
 };
 
 // Log10 of the mel power of a growing stretch of sound, before the clamp. Sound is pushed in order; a frame is there as
-// soon as the 200 samples after its centre are. Frames before a point can be dropped, so memory is bounded.
+// soon as the 200 samples after its centre are (frame 0: 201, for the reflection). Frames before a point can be dropped,
+// so memory is bounded. The values don't depend on how the sound was cut into pushes.
 class LogMel {
  public:
-  explicit LogMel(int bins);
+  explicit LogMel(int bins);  // 80 or 128
   ~LogMel();
 
-  void push(std::span<const float> samples);
+  void push(std::span<const float> samples);  // in [-1, 1]; what isn't is clipped, and NaN taken as 0
   void finish();  // no more sound: the rest is as if 30 s of zeros followed
 
   int64_t n_samples() const;        // pushed so far
@@ -37,7 +39,7 @@ class LogMel {
 
  private:
   struct State;
-  State* state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace sotto

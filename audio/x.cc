@@ -1,1 +1,0 @@
-#include "audio/pcm.h"
