@@ -31,7 +31,8 @@ class Tokenizer {
   // Tokens the reference suppresses by default (-1 in its list): symbols that stand for non-speech.
   std::vector<int> non_speech_tokens() const;
 
-  // The token of a language code, or -1 if this vocabulary has none.
+  // The token of a language code, or -1 if this vocabulary has none. English-only models take no language token, so
+  // theirs has none.
   int language_token(std::string_view code) const;
 
  private:
