@@ -1,0 +1,161 @@
+#include "src/cli/models_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/catalog.h"
+#include "models/error.h"
+#include "models/progress.h"
+
+namespace sotto {
+namespace {
+
+using nlohmann::json;
+
+struct ModelsArguments {
+  FetchOptions fetch;
+  std::vector<std::string> names;
+  bool as_json = false;
+};
+
+// A name that can be fetched: a Whisper or the network that finds speech.
+struct Named {
+  std::string name;
+  const CatalogEntry* whisper;  // null: the network that finds speech
+  std::vector<Source> sources;
+};
+
+std::optional<Named> find_named(const std::string& name) {
+  if (name == kVadName) return Named{name, nullptr, vad_sources()};
+  const CatalogEntry* entry = find_in_catalog(name);
+  if (!entry) return std::nullopt;
+  return Named{std::string(entry->name), entry, sources_of(*entry)};
+}
+
+Named named(const std::string& name) {
+  const auto found = find_named(name);
+  if (!found) throw_unknown_model(name);
+  return *found;
+}
+
+std::string millions(int64_t count) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f M", count < 100'000'000 ? 1 : 0, static_cast<double>(count) / 1e6);
+  return text;
+}
+
+std::string languages_text(const Dims& dims) {
+  return dims.multilingual() ? std::to_string(special_tokens(dims.vocabulary).n_languages) : "English";
+}
+
+void list_as_json(const FetchOptions& options) {
+  json all = json::array();
+  const auto add = [&](const std::string& name, json row) {
+    const auto installed = find_installed(models_folder(options), name);
+    row["name"] = name;
+    row["installed"] = installed.has_value();
+    if (installed) row.update({{"path", installed->path}, {"bytes", installed->bytes}, {"source", installed->source}});
+    all.push_back(row);
+  };
+  for (const auto& entry : catalog()) {
+    const auto& d = entry.dims;
+    add(std::string(entry.name),
+        {{"aliases", aliases_of(entry)},
+         {"parameters", parameters(d)},
+         {"languages", d.multilingual() ? special_tokens(d.vocabulary).n_languages : 1}});
+  }
+  add(std::string(kVadName), json::object());
+  std::printf("%s\n", all.dump(2).c_str());
+}
+
+void list(const ModelsArguments& arguments) {
+  if (arguments.as_json) return list_as_json(arguments.fetch);
+  const std::string folder = models_folder(arguments.fetch);
+  const char* format = "%-18s %-7s %11s  %-10s %s\n";
+  std::printf(format, "NAME", "ALIAS", "PARAMETERS", "LANGUAGES", "ON DISK");
+  int64_t total = 0;
+  const auto row = [&](const std::string& name, const std::string& alias, const std::string& size,
+                       const std::string& languages) {
+    const auto installed = find_installed(folder, name);
+    if (installed) total += installed->bytes;
+    std::printf(format, name.c_str(), alias.c_str(), size.c_str(), languages.c_str(),
+                installed ? human_bytes(installed->bytes).c_str() : "-");
+  };
+  for (const auto& entry : catalog()) {
+    const auto aliases = aliases_of(entry);
+    row(std::string(entry.name), aliases.empty() ? "" : std::string(aliases[0]), millions(parameters(entry.dims)),
+        languages_text(entry.dims));
+  }
+  row(std::string(kVadName), "", "", "(speech)");
+  std::printf("\n%s in %s\n", human_bytes(total).c_str(), folder.c_str());
+}
+
+// Fetches a model, or checks the one that is there and fetches it again if it is damaged.
+void fetch_one(const Named& model, const FetchOptions& options) {
+  const std::string folder = models_folder(options);
+  if (const auto installed = find_installed(folder, model.name)) {
+    const auto damaged = damaged_files(*installed);
+    if (!damaged.empty()) {
+      if (options.offline) throw Error(model.name + " is damaged and --offline forbids to fetch it again");
+      std::fprintf(stderr, "%s is damaged (%s) and is fetched again\n", model.name.c_str(), damaged[0].c_str());
+      remove_model(folder, model.name);
+    }
+  }
+  const std::string path = model.whisper ? locate_model(model.name, options) : locate_vad(options);
+  std::printf("%s: %s\n", model.name.c_str(), path.c_str());
+  std::fflush(stdout);
+}
+
+void fetch(const ModelsArguments& arguments) {
+  std::vector<Named> models;  // a misspelt name shows before anything is fetched
+  for (const auto& name : arguments.names) models.push_back(named(name));
+  std::string failures;
+  for (const auto& model : models) {
+    try {
+      fetch_one(model, arguments.fetch);
+    } catch (const Error& error) {
+      failures += (failures.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  if (!failures.empty()) throw Error(failures);
+}
+
+void remove(const ModelsArguments& arguments) {
+  const std::string folder = models_folder(arguments.fetch);
+  std::vector<Named> models;
+  for (const auto& name : arguments.names) models.push_back(named(name));
+  for (const auto& model : models) {
+    const int64_t freed = remove_model(folder, model.name);
+    if (freed == 0) throw Error(model.name + " isn't in " + folder + ", so there is nothing to remove");
+    std::printf("removed %s: %s freed\n", model.name.c_str(), human_bytes(freed).c_str());
+  }
+}
+
+}  // namespace
+
+void add_models_command(CLI::App& app) {
+  CLI::App* models = app.add_subcommand("models", "List, fetch, describe and remove models");
+  models->require_subcommand(1);
+  const auto arguments = std::make_shared<ModelsArguments>();
+  const auto add = [&](const char* name, const char* what, void (*run)(const ModelsArguments&)) {
+    CLI::App* command = models->add_subcommand(name, what);
+    command->add_option("--model-dir,--model_dir", arguments->fetch.model_dir,
+                        "Folder of models (default: models in $SOTTO_HOME, else in ~/.cache/sotto)");
+    command->callback([arguments, run] { run(*arguments); });
+    return command;
+  };
+  add("list", "Show the models that have names, and which are on this machine", list)
+      ->add_flag("--json", arguments->as_json, "As JSON");
+  CLI::App* fetching = add("fetch", "Bring models to this machine, and check those that are there", fetch);
+  fetching->add_option("NAME", arguments->names, "Names from the list")->required();
+  fetching->add_flag("--offline", arguments->fetch.offline, "Only check what is there");
+  fetching->add_flag("-q,--quiet", arguments->fetch.quiet, "No progress");
+  add("remove", "Remove models from this machine", remove)
+      ->add_option("NAME", arguments->names, "Names from the list")->required();
+}
+
+}  // namespace sotto
