@@ -1,0 +1,47 @@
+// Transcripts as text: lines for a terminal, and files in openai-whisper's formats. Whatever a segment holds, all that
+// leaves here is valid UTF-8, and no control character of a text goes unescaped.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/transcript.h"
+
+namespace sotto {
+
+enum class Format { txt, srt, vtt, tsv, json, jsonl };
+
+std::string_view extension(Format format);  // "srt"; also its name on the command line
+
+// The formats of a list such as "txt,srt", each once. "all" stands for what openai-whisper writes: all but jsonl.
+// Throws Error.
+std::vector<Format> parse_formats(std::string_view list);
+
+// The whole content of a file in a format. Without segments it is still a valid file: an empty one in txt and srt, the
+// header in vtt and tsv. Segments without text are left out, but not in JSON, where they stand as the reference has
+// them. Times are rounded to milliseconds, and none ends before it starts. JSON is one value on several lines in json,
+// on a single line in jsonl.
+std::string render(const Transcript& transcript, Format format);
+
+// "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.
+std::string terminal_line(const Segment& segment);
+
+// Writes a file that is there whole or not at all: a temporary file in the same folder takes its place once it is on
+// disk. Makes the folder if there is none. Throws Error; a file that was there before is then as it was.
+void write_file(const std::string& path, std::string_view content);
+
+// Names for the outputs of one run, such that no input's overwrite another's in one folder: the input's name without
+// folder and extension, as in openai-whisper ("talks/a.wav" -> "a"); if an earlier input has taken that, with its
+// extension ("a.mp3"); if that is taken too, with a number ("a.mp3-2"). Standard input ("-") is "stdin"; of a URL the
+// last part of its path counts.
+class OutputNames {
+ public:
+  std::string next(std::string_view audio);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+}  // namespace sotto
