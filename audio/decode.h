@@ -1,6 +1,7 @@
 // Any file, pipe or stream that libav can read, as 16 kHz mono sound on the container's own clock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@ namespace sotto {
 struct DecodeOptions {
   int audio_track = -1;  // which audio stream, from 0; -1: libav's choice of the best
   std::string raw;       // headerless sound: "s16le:8000:1" (sample format : rate : channels); empty: a container
+  const std::atomic<bool>* stop = nullptr;  // once true, a read that waits for input ends with an Error
 };
 
 class Decoder {
@@ -26,9 +28,9 @@ class Decoder {
   // False at the end. Damaged input ends or skips with a warning; throws Error if nothing at all could be decoded.
   bool read(Pcm& out);
 
-  std::optional<double> duration_s() const;  // as the container claims, if it does
+  std::optional<double> duration_s() const;  // as the container claims, or as its bit rate lets guess; for progress
   bool seekable() const;                     // a regular file: it may be read ahead
-  std::vector<std::string> take_warnings();  // sentences collected since the last call
+  std::vector<std::string> take_warnings();  // sentences collected since the last call, each naming the input
 
  private:
   struct State;

@@ -1,0 +1,67 @@
+// One audio stream of a file, pipe or URL, opened and decoded by libav, frame after frame.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "audio/av.h"
+#include "audio/decode.h"
+
+namespace sotto {
+
+class Source {
+ public:
+  // Throws Error with one sentence for what can't be opened or holds no sound.
+  Source(const std::string& path, const DecodeOptions& options);
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  // The next frame of at least one sample; null at the end. What can't be decoded is counted and skipped.
+  av::Frame next();
+
+  // The frame's time since the container's start, in samples at its own rate; nothing if it has no stamp.
+  std::optional<int64_t> stamp(const AVFrame& frame) const;
+
+  const std::string& name() const { return name_; }  // as sentences name the input
+  bool regular_file() const { return regular_file_; }
+  int64_t damaged() const { return damaged_; }  // packets that could not be decoded
+  bool stopped_early() const { return read_error_ < 0; }  // reading failed before the end
+  std::string read_error() const { return av::error_text(read_error_); }
+  std::optional<double> duration_s() const;               // of the whole container, also if only estimated
+  std::optional<double> claimed_end_s() const;            // where the stream says that it ends, if it can be trusted
+
+ private:
+  void open(const std::string& url, const DecodeOptions& options);
+  [[noreturn]] void refuse_unopened(int code, const DecodeOptions& options) const;
+  void check_probe(const DecodeOptions& options) const;
+  void choose_stream(int audio_track);
+  void open_codec();
+  bool send_packet();
+  void note_damage();
+  void note_first(const AVFrame& frame);
+  static int interrupted(void* self);
+  static int open_only_once(AVFormatContext* context, AVIOContext** io, const char* url, int flags,
+                            AVDictionary** options);
+
+  std::string path_, name_;
+  const std::atomic<bool>* stop_ = nullptr;
+  bool regular_file_ = false;
+  bool local_ = true;
+  bool opened_once_ = false;
+  int (*open_io_)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) = nullptr;
+  av::Format format_;
+  av::Codec codec_;
+  av::Packet packet_;
+  AVStream* stream_ = nullptr;
+  bool draining_ = false;
+  int packets_to_first_frame_ = 0;
+  bool got_frame_ = false;
+  int64_t first_packet_ = AV_NOPTS_VALUE;  // its stamp, in the stream's time base
+  int64_t warm_up_ = 0;                    // by how much frames' stamps are late, in the stream's time base
+  int64_t damaged_ = 0;
+  int read_error_ = 0;
+};
+
+}  // namespace sotto
