@@ -120,6 +120,7 @@ std::string render_vtt(const Transcript& transcript) {
   for (Cue& cue : cues_of(transcript)) {
     replace_all(cue.text, "&", "&amp;");
     replace_all(cue.text, "<", "&lt;");
+    replace_all(cue.text, ">", "&gt;");  // allowed bare, but libavformat's reader drops it
     out += clock(cue.span.start_ms, Hours::if_any, '.') + " --> " + clock(cue.span.end_ms, Hours::if_any, '.') + '\n' +
            cue.text + "\n\n";
   }

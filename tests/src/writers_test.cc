@@ -194,13 +194,13 @@ TEST_CASE("no text can break a file's structure") {
   SUBCASE("an arrow is no line of times") {
     for (const char* arrow : {"a --> b", "a ---> b", "a -------> b"}) {
       CHECK(holds(render_one(arrow, Format::srt), "\na -> b\n"));
-      CHECK(holds(render_one(arrow, Format::vtt), "\na -> b\n"));
+      CHECK(holds(render_one(arrow, Format::vtt), "\na -&gt; b\n"));
       CHECK(holds(render_one(arrow, Format::txt), arrow));
     }
     CHECK(holds(render_one("a -- > <- b", Format::srt), "\na -- > <- b\n"));
   }
   SUBCASE("markup is text in VTT") {
-    CHECK(holds(render_one("<i>R&D</i> &amp; 1 < 2", Format::vtt), "\n&lt;i>R&amp;D&lt;/i> &amp;amp; 1 &lt; 2\n"));
+    CHECK(holds(render_one("<i>R&D</i> &amp; 1 < 2", Format::vtt), "\n&lt;i&gt;R&amp;D&lt;/i&gt; &amp;amp; 1 &lt; 2\n"));
     CHECK(holds(render_one("<i>R&D</i>", Format::srt), "\n<i>R&D</i>\n"));
   }
   SUBCASE("tabs, quotes and line ends in TSV") {
