@@ -200,7 +200,8 @@ TEST_CASE("no text can break a file's structure") {
     CHECK(holds(render_one("a -- > <- b", Format::srt), "\na -- > <- b\n"));
   }
   SUBCASE("markup is text in VTT") {
-    CHECK(holds(render_one("<i>R&D</i> &amp; 1 < 2", Format::vtt), "\n&lt;i&gt;R&amp;D&lt;/i&gt; &amp;amp; 1 &lt; 2\n"));
+    CHECK(holds(render_one("<i>R&D</i> &amp; 1 < 2", Format::vtt),
+                "\n&lt;i&gt;R&amp;D&lt;/i&gt; &amp;amp; 1 &lt; 2\n"));
     CHECK(holds(render_one("<i>R&D</i>", Format::srt), "\n<i>R&D</i>\n"));
   }
   SUBCASE("tabs, quotes and line ends in TSV") {
