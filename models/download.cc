@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -79,6 +80,17 @@ struct Transfer {
   std::string linked_sha256, tag_sha256;
   std::exception_ptr failure;           // thrown while writing; curl's frames are C
 
+  std::chrono::seconds stall_timeout{0};
+  curl_off_t received = 0;
+  std::chrono::steady_clock::time_point received_at = std::chrono::steady_clock::now();
+
+  bool stalled(curl_off_t now) {
+    const auto time = std::chrono::steady_clock::now();
+    if (now != received) received_at = time;
+    received = now;
+    return time - received_at >= stall_timeout;
+  }
+
   std::string server_sha256() const { return linked_sha256.empty() ? tag_sha256 : linked_sha256; }
 
   void header(std::string_view line) {
@@ -130,8 +142,10 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
   }
 }
 
+// Called about once a second, also while nothing comes. Returns 1 to give up.
 int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_off_t) {
   Transfer& transfer = *static_cast<Transfer*>(user);
+  if (transfer.stalled(now)) return 1;
   if (now > 0) transfer.progress.update(transfer.partial.size(), total > 0 ? transfer.partial.size() - now + total : 0);
   return 0;
 }
@@ -154,8 +168,6 @@ Curl new_curl(const Download& what, const DownloadSettings& settings) {
   curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(c, CURLOPT_USERAGENT, "sotto");
   curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings.connect_timeout_ms));
-  curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings.stall_timeout_s));
   curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
   curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
@@ -181,7 +193,8 @@ std::string failure_text(const Download& what, CURLcode code, long status, const
     case CURLE_SSL_CACERT_BADFILE:
       return host + " couldn't be verified (" + detail + ")";
     case CURLE_OPERATION_TIMEDOUT:
-      if (std::string_view(detail).find("too slow") == std::string_view::npos) return host + " didn't answer in time";
+      return host + " didn't answer in time";
+    case CURLE_ABORTED_BY_CALLBACK:
       return host + " sent nothing of " + name + " for " + std::to_string(settings.stall_timeout_s) + " s";
     case CURLE_PARTIAL_FILE:
     case CURLE_RECV_ERROR:
@@ -206,6 +219,7 @@ Outcome request(const Download& what, const DownloadSettings& settings, Partial&
   const Curl curl = new_curl(what, settings);
   char detail[CURL_ERROR_SIZE] = "";
   Transfer transfer{partial, progress, curl.get()};
+  transfer.stall_timeout = std::chrono::seconds(settings.stall_timeout_s);
   const std::string range = std::to_string(partial.size()) + "-";
   if (partial.size() > 0) curl_easy_setopt(curl.get(), CURLOPT_RANGE, range.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail);

@@ -9,7 +9,9 @@
 
 #include "models/catalog.h"
 #include "models/error.h"
+#include "models/mapped_file.h"
 #include "models/progress.h"
+#include "models/weights.h"
 
 namespace sotto {
 namespace {
@@ -124,6 +126,75 @@ void fetch(const ModelsArguments& arguments) {
   if (!failures.empty()) throw Error(failures);
 }
 
+void print_fact(const char* name, const std::string& value) {
+  if (!value.empty()) std::printf("%-12s %s\n", name, value.c_str());
+}
+
+void print_dims(const Dims& d) {
+  print_fact("parameters", millions(parameters(d)));
+  print_fact("languages", languages_text(d));
+  print_fact("width", std::to_string(d.width) + " (" + std::to_string(d.heads) + " heads)");
+  print_fact("layers", std::to_string(d.encoder_layers) + " encoder, " + std::to_string(d.decoder_layers) + " decoder");
+  print_fact("mel bins", std::to_string(d.mel_bins));
+  print_fact("vocabulary", std::to_string(d.vocabulary));
+}
+
+const char* encoding_name(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::f32: return "f32";
+    case Encoding::f16: return "f16";
+    case Encoding::bf16: return "bf16";
+    case Encoding::i8: return "int8";
+    case Encoding::q4_0: return "q4_0";
+    case Encoding::q4_1: return "q4_1";
+    case Encoding::q5_0: return "q5_0";
+    case Encoding::q5_1: return "q5_1";
+    case Encoding::q8_0: return "q8_0";
+  }
+  return "";
+}
+
+void print_weights(const std::string& path) {
+  const auto weights = open_weights(path);
+  print_dims(weights->dims);
+  std::string heads;
+  for (const auto& [layer, head] : weights->alignment_heads) {
+    heads += (heads.empty() ? "" : " ") + std::to_string(layer) + ":" + std::to_string(head);
+  }
+  print_fact("alignment", heads + (heads.empty() ? "" : " (decoder layer:head)"));
+  for (const auto& file : weights->files) print_fact("file", file->path());
+  print_fact("values", encoding_name(weights->token_embedding.encoding));
+  print_fact("digest", weights->digest);
+}
+
+void info(const ModelsArguments& arguments) {
+  const std::string& asked = arguments.names.at(0);
+  const auto model = find_named(asked);
+  if (!model) {  // a path
+    FetchOptions offline = arguments.fetch;
+    offline.offline = true;
+    const std::string path = locate_model(asked, offline);
+    print_fact("path", path);
+    return print_weights(path);
+  }
+  const std::string folder = models_folder(arguments.fetch);
+  print_fact("name", model->name);
+  const auto installed = find_installed(folder, model->name);
+  if (!installed) {
+    print_fact("path", "not in " + folder);
+    std::string labels;
+    for (const auto& source : model->sources) labels += (labels.empty() ? "" : ", ") + source.label;
+    print_fact("sources", labels);
+    if (model->whisper) print_dims(model->whisper->dims);
+    return;
+  }
+  print_fact("path", installed->path);
+  print_fact("on disk", human_bytes(installed->bytes));
+  print_fact("source", installed->source.empty() ? "put there by hand" : installed->source);
+  for (const auto& file : installed->files) print_fact("sha256", file.sha256 + "  " + file.name);
+  if (model->whisper) print_weights(installed->path);
+}
+
 void remove(const ModelsArguments& arguments) {
   const std::string folder = models_folder(arguments.fetch);
   std::vector<Named> models;
@@ -154,6 +225,8 @@ void add_models_command(CLI::App& app) {
   fetching->add_option("NAME", arguments->names, "Names from the list")->required();
   fetching->add_flag("--offline", arguments->fetch.offline, "Only check what is there");
   fetching->add_flag("-q,--quiet", arguments->fetch.quiet, "No progress");
+  add("info", "Describe a model, or the file at a path", info)
+      ->add_option("NAME|PATH", arguments->names, "A name from the list, or a path")->required()->expected(1);
   add("remove", "Remove models from this machine", remove)
       ->add_option("NAME", arguments->names, "Names from the list")->required();
 }
