@@ -101,8 +101,24 @@ void softmax(float* x, int n) {
   for (int i = 0; i < n; i++) x[i] *= scale;
 }
 
+// x (1 + erf(x / sqrt 2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, where erfc is within 1.5e-7 by formula 7.1.26 of
+// Abramowitz and Stegun, Handbook of Mathematical Functions.
+inline Vec gelu(Vec x) {
+  const Vec size = x < Vec{} ? -x : x, z = size * all(0.70710678f);
+  const Vec t = all(1.0f) / (all(1.0f) + all(0.3275911f) * z);
+  Vec tail = all(1.061405429f);
+  tail = tail * t + all(-1.453152027f);
+  tail = tail * t + all(1.421413741f);
+  tail = tail * t + all(-0.284496736f);
+  tail = tail * t + all(0.254829592f);
+  tail = tail * t * exp_negative(-z * z);
+  return (x > Vec{} ? x : Vec{}) - all(0.5f) * size * tail;
+}
+
 void gelu(float* x, int n) {
-  for (int i = 0; i < n; i++) x[i] = 0.5f * x[i] * (1.0f + __builtin_erff(x[i] * 0.70710678f));
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(x + i, gelu(load(x + i)));
+  for (; i < n; i++) x[i] = gelu(all(x[i]))[0];
 }
 
 void attend_history(const float* q, const float* k, const float* v, const uint8_t* where, int64_t row_stride,
