@@ -91,7 +91,7 @@ void move_into_place(const fs::path& staging, const fs::path& root, const std::v
                         });
     if (!wanted) remove_all(entry.path());
   }
-  remove_all(root);  // only there if it was no whole model
+  if (is_there(root / kManifest)) remove_all(root);  // it was damaged
   rename_durably(staging, root);
 }
 
@@ -101,9 +101,10 @@ std::optional<Installed> find_installed(const std::string& folder, const std::st
   const fs::path root = inside(folder, name);
   std::optional<Installed> found = from_manifest(root);
   if (!found) {
-    const bool is_folder = is_there(root / "model.bin") || is_there(root / "model.safetensors") ||
-                           is_there(root / "model.safetensors.index.json");
-    fs::path by_hand = is_folder ? root : fs::path();
+    fs::path by_hand;
+    for (const char* file : {"model.bin", "model.safetensors", "model.safetensors.index.json"}) {
+      if (is_there(root / file) && !is_there(root / kManifest)) by_hand = root;
+    }
     for (const auto& file : {name + ".pt", "ggml-" + name + ".bin"}) {
       if (by_hand.empty() && is_there(fs::path(folder) / file)) by_hand = fs::path(folder) / file;
     }
@@ -125,6 +126,9 @@ Installed fetch_model(const std::string& folder, const std::string& name, const 
     lock.lock();
   }
   if (const auto found = find_installed(folder, name)) return *found;
+  if (is_there(root) && !is_there(root / kManifest)) {
+    throw Error(root.string() + " is in the way of the model " + name + " but isn't one; move it elsewhere");
+  }
   make_folder(staging);
   std::string problems;
   for (const auto& source : sources) {

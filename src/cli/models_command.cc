@@ -77,22 +77,22 @@ void list_as_json(const FetchOptions& options) {
 void list(const ModelsArguments& arguments) {
   if (arguments.as_json) return list_as_json(arguments.fetch);
   const std::string folder = models_folder(arguments.fetch);
-  const char* format = "%-18s %-7s %11s  %-10s %s\n";
-  std::printf(format, "NAME", "ALIAS", "PARAMETERS", "LANGUAGES", "ON DISK");
+  const char* format = "%-18s %-7s %11s  %-10s %10s  %s\n";
+  std::printf(format, "NAME", "ALIAS", "PARAMETERS", "LANGUAGES", "DOWNLOAD", "ON DISK");
   int64_t total = 0;
   const auto row = [&](const std::string& name, const std::string& alias, const std::string& size,
-                       const std::string& languages) {
+                       const std::string& languages, const std::string& to_fetch) {
     const auto installed = find_installed(folder, name);
     if (installed) total += installed->bytes;
-    std::printf(format, name.c_str(), alias.c_str(), size.c_str(), languages.c_str(),
+    std::printf(format, name.c_str(), alias.c_str(), size.c_str(), languages.c_str(), to_fetch.c_str(),
                 installed ? human_bytes(installed->bytes).c_str() : "-");
   };
   for (const auto& entry : catalog()) {
     const auto aliases = aliases_of(entry);
     row(std::string(entry.name), aliases.empty() ? "" : std::string(aliases[0]), millions(parameters(entry.dims)),
-        languages_text(entry.dims));
+        languages_text(entry.dims), "~" + human_bytes(2 * parameters(entry.dims)));  // all are published as f16
   }
-  row(std::string(kVadName), "", "", "(speech)");
+  row(std::string(kVadName), "", "", "(speech)", "~10 MB");
   std::printf("\n%s in %s\n", human_bytes(total).c_str(), folder.c_str());
 }
 

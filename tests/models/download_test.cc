@@ -178,6 +178,13 @@ TEST_CASE_FIXTURE(Fixture, "a server that can't be reached is a problem of that 
   CHECK_THROWS_WITH_AS(download({url, path, {sha256(file)}}, settings), "127.0.0.1 can't be reached", SourceError);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a server that takes the call and says nothing doesn't hold up the next source") {
+  const HttpServer silent([](const Request&) { return Reply{}; });  // speaks no TLS
+  settings.connect_timeout_ms = 300;
+  const std::string url = "https" + silent.url("/model.bin").substr(4);
+  CHECK_THROWS_WITH_AS(download({url, path, {sha256(file)}}, settings), "127.0.0.1 didn't answer in time", SourceError);
+}
+
 TEST_CASE_FIXTURE(Fixture, "the hub's own hash is checked, also where it redirects to a store with tags of its own") {
   std::string hash = sha256(file);
   const HttpServer server([&](const Request& request) {

@@ -106,6 +106,8 @@ TEST_CASE_FIXTURE(Fixture, "a model comes with all its files and a manifest of t
   SUBCASE("a missing file is fetched again") {
     fs::remove(folder + "/m/config.json");
     CHECK(damaged_files(installed) == std::vector<std::string>{"config.json"});
+    CHECK(!find_installed(folder, "m"));
+    CHECK(damaged_files(fetch_model(folder, "m", {source(server)}, settings)).empty());
   }
   SUBCASE("removing it frees what it took") {
     CHECK(remove_model(folder, "m") > 200'000);
@@ -209,6 +211,13 @@ TEST_CASE_FIXTURE(Fixture, "a home that can't be written is said so") {
   std::ofstream(temporary.path() + "/file") << "x";
   folder = temporary.path() + "/file/models";
   CHECK(has(problem({unreachable()}), "can't be written"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what people keep under a model's name is never removed for it") {
+  fs::create_directories(folder + "/m");
+  std::ofstream(folder + "/m/diary.txt") << "x";
+  CHECK(has(problem({unreachable()}), "is in the way of the model m"));
+  CHECK(fs::exists(folder + "/m/diary.txt"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "names that lead out of the folder are refused") {
