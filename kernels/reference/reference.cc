@@ -179,7 +179,8 @@ Beginning ReferenceNetwork::beginning(const float* logits) const {
     return max + std::log(sum);
   };
   Beginning result;
-  result.no_speech_prob = static_cast<float>(std::exp(logits[special.no_speech] - log_sum(logits, model_.dims.vocabulary)));
+  const double total = log_sum(logits, model_.dims.vocabulary);
+  result.no_speech_prob = static_cast<float>(std::exp(logits[special.no_speech] - total));
   if (model_.dims.multilingual()) {
     const float* of_languages = logits + special.first_language;
     const double sum = log_sum(of_languages, special.n_languages);
