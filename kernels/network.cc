@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/cpu/cpu_network.h"
 #include "kernels/decode.h"
 #include "kernels/reference/reference.h"
 #include "models/error.h"
@@ -15,7 +16,11 @@ std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, co
     throw Error(std::to_string(options.max_rows) + " beams or samples are more than the " + std::to_string(kMaxRows) +
                 " that one window can have: use a smaller beam size and best-of");
   }
-  return reference::open(std::move(weights), options);
+  if (options.engine == "reference") return reference::open(std::move(weights), options);
+  if (options.engine.empty() || options.engine == "auto" || options.engine == "cpu") {
+    return cpu::open(std::move(weights), options);
+  }
+  throw Error("engine \"" + options.engine + "\" is not known: use auto, cpu or reference");
 }
 
 }  // namespace sotto

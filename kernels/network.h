@@ -104,6 +104,9 @@ struct NetworkOptions {
   int threads = 0;   // 0: as many as the process may use (affinity and cgroup limits)
   int slots = 1;
   int max_rows = 5;
+  std::string engine;     // "", "auto" or "cpu": this machine's kernels; "reference": the plain network
+  std::string precision;  // "" or "auto", "f32", "bf16", "int8"
+  std::string isa;        // "" or "auto"; "avx512", "avx2", "portable" ...: instruction set of the CPU's kernels
 };
 
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options);

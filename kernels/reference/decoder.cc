@@ -7,7 +7,7 @@
 namespace sotto::reference {
 
 Decoder::Decoder(const Model& model, Team& team, int max_rows, int capacity)
-    : model_(model), team_(team), max_rows_(max_rows), capacity_(capacity) {
+    : model_(model), team_(team), max_rows_(max_rows) {
   const int64_t width = model.dims.width;
   x_ = Floats(capacity * width);
   y_ = Floats(capacity * width);
@@ -19,11 +19,11 @@ Decoder::Decoder(const Model& model, Team& team, int max_rows, int capacity)
 
 SelfMemory Decoder::new_self_memory() const {
   const int64_t size = static_cast<int64_t>(model_.decoder.size()) * max_rows_ * kTextContext * model_.dims.width;
-  const std::vector<uint8_t> where(max_rows_ * kTextContext);
-  return {Floats(size), Floats(size), where, where};
+  return {Floats(size), Floats(size)};
 }
 
-const float* Decoder::forward(std::span<const DecoderRow> rows, AlignmentScores* alignment) {
+const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<SlotMemory> memory,
+                              AlignmentScores* alignment) {
   const int width = model_.dims.width, m = static_cast<int>(rows.size());
   float *x = x_.data(), *y = y_.data(), *hidden = hidden_.data();
   for (int i = 0; i < m; i++) {
@@ -35,12 +35,12 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, AlignmentScores*
     const DecoderLayer& layer = model_.decoder[l];
     layer_norm(team_, layer.attn_ln, x, m, width, y);
     product(team_, layer.qkv, y, width, m, Then::store, qkv_.data());
-    self_attention(l, rows);
+    self_attention(l, rows, memory);
     product(team_, layer.out, y, width, m, Then::add, x);
 
     layer_norm(team_, layer.cross_attn_ln, x, m, width, y);
     product(team_, layer.cross_q, y, width, m, Then::store, q_.data());
-    cross_attention(l, rows, alignment);
+    cross_attention(l, rows, memory, alignment);
     product(team_, layer.cross_out, y, width, m, Then::add, x);
 
     layer_norm(team_, layer.mlp_ln, x, m, width, y);
@@ -56,30 +56,31 @@ void Decoder::project(const float* hidden, int m, float* logits) {
 }
 
 // Keeps the rows' keys and values, then lets each look at its own past: y = attention(qkv).
-void Decoder::self_attention(size_t layer, std::span<const DecoderRow> rows) {
+void Decoder::self_attention(size_t layer, std::span<const DecoderRow> rows, std::span<SlotMemory> memory) {
   const int64_t width = model_.dims.width, row_size = kTextContext * width, first_row = layer * max_rows_;
   const int heads = model_.dims.heads, m = static_cast<int>(rows.size());
   for (int i = 0; i < m; i++) {
     const int64_t at = (first_row + rows[i].row) * row_size + rows[i].position * width;
     const float* qkv = qkv_.data() + i * 3 * width;
-    std::copy_n(qkv + width, width, rows[i].slot->self.keys.data() + at);
-    std::copy_n(qkv + 2 * width, width, rows[i].slot->self.values.data() + at);
+    std::copy_n(qkv + width, width, memory[rows[i].slot].self.keys.data() + at);
+    std::copy_n(qkv + 2 * width, width, memory[rows[i].slot].self.values.data() + at);
   }
   team_.parallel_for(int64_t{m} * heads, 4, [&](int64_t first, int64_t last, int) {
     float scores[kTextContext];
     for (int64_t piece = first; piece < last; piece++) {
       const int64_t i = piece / heads, offset = piece % heads * kHead;
-      const SelfMemory& self = rows[i].slot->self;
+      const SelfMemory& self = memory[rows[i].slot].self;
       const int64_t base = first_row * row_size + offset;
       loops().attend_history(qkv_.data() + i * 3 * width + offset, self.keys.data() + base, self.values.data() + base,
-                             self.where.data() + rows[i].row * kTextContext, row_size, width, rows[i].position + 1,
+                             rows[i].where, row_size, width, rows[i].position + 1,
                              scores, y_.data() + i * width + offset);
     }
   });
 }
 
 // The rows of each slot look at its window: y = attention(q).
-void Decoder::cross_attention(size_t layer, std::span<const DecoderRow> rows, AlignmentScores* alignment) {
+void Decoder::cross_attention(size_t layer, std::span<const DecoderRow> rows, std::span<SlotMemory> memory,
+                              AlignmentScores* alignment) {
   const int64_t width = model_.dims.width;
   const int heads = model_.dims.heads;
   std::vector<int> wanted_heads;
@@ -97,7 +98,7 @@ void Decoder::cross_attention(size_t layer, std::span<const DecoderRow> rows, Al
                                alignment ? alignment->n_frames : 0, wanted_out.data()};
   for (size_t first = 0, last; first < rows.size(); first = last) {
     for (last = first; last < rows.size() && rows[last].slot == rows[first].slot;) last++;
-    const CrossMemory& cross = rows[first].slot->cross;
+    const CrossMemory& cross = memory[rows[first].slot].cross;
     attention(team_, q_.data() + first * width, width, static_cast<int>(last - first),
               cross.keys.data() + layer * key_panels_size(heads, kAudioContext),
               cross.values.data() + layer * kAudioContext * width, width, heads, kAudioContext, scratch_.data(),

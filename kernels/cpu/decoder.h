@@ -1,0 +1,63 @@
+// The decoder: rows of tokens in, hidden states or candidates out. A step is one row of each beam of each window, a
+// prompt many rows of one sequence: both are the rows of the same products, which read each weight once for all.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/encoder.h"
+#include "kernels/cpu/operand.h"
+#include "kernels/cpu/packed_model.h"
+#include "kernels/host_network.h"
+#include "kernels/team.h"
+
+namespace sotto::cpu {
+
+// Keys and values of one slot's rows: [layer][max_rows][448][width].
+struct SelfKv {
+  SelfKv(const Dims& dims, int max_rows);
+  Buffer<float> keys, values;
+};
+
+struct SlotMemory {
+  CrossKv cross;
+  SelfKv self;
+};
+
+class Decoder {
+ public:
+  // capacity: rows of one forward(); step_rows: of one choose().
+  Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int max_rows, int capacity, int step_rows);
+
+  // As HostNetwork::forward says. memory: of each slot.
+  const float* forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AlignmentScores* alignment);
+  // As HostNetwork::project and choose_rows say.
+  void project(const float* hidden, int m, float* logits);
+  void choose(const float* hidden, int m, std::span<const StepRow> rows,
+              const std::function<const SlotRows&(int slot)>& slot_rows, std::span<Choices> choices);
+
+ private:
+  void prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range);
+  void linear(const PackedLinear& linear, const PackedNorm* norm, View x, int m, Epilogue epilogue, View c,
+              Range range = Range::symmetric);
+  void self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
+  void cross_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
+  void alignment_scores(int layer, std::span<const DecoderRow> rows, const CrossKv& cross, AlignmentScores& alignment);
+  void scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const;
+  int tile_panels() const;
+
+  const PackedModel& model_;
+  const Kernels& kernels_;
+  Team& team_;
+  const int width_, max_rows_;
+  Buffer<float> x_, q_, attended_, out_;  // [capacity][width]
+  Buffer<float> qkv_;                     // [capacity][3 width]
+  Buffer<float> hidden_;                  // [capacity][4 width]
+  OperandBuffer operand_;
+  Operand prepared_;
+  std::vector<Buffer<float>> tiles_;      // of each thread: logits of a tile, [step_rows][tile]
+  std::vector<Scan> scans_;               // [tiles][rows]
+};
+
+}  // namespace sotto::cpu

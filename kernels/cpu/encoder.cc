@@ -1,0 +1,158 @@
+#include "kernels/cpu/encoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sotto::cpu {
+namespace {
+
+constexpr int kRowBlock = kAttentionRows;
+static_assert(kRowBlock % 6 == 0);
+
+}  // namespace
+
+CrossKv::CrossKv(const PackedModel& model)
+    : heads(model.dims.heads),
+      bytes(head_bytes(model.types.cross_kv, kAudioContext)),
+      data(2 * bytes * heads * model.dims.decoder_layers) {}
+
+Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
+    : model_(model),
+      kernels_(kernels),
+      team_(team),
+      width_(model.dims.width),
+      mel_((kMelFrames + 2) * model.dims.mel_bins),
+      conv1_((kMelFrames + 2) * width_),
+      x_(kAudioContext * width_),
+      q_(kAudioContext * width_),
+      kv_(4 * model.dims.heads * head_bytes(model.types.encoder_kv, kAudioContext)) {
+  for (int i = 0; i < team.threads(); i++) {
+    scratch_.push_back({OperandBuffer(kRowBlock, width_), OperandBuffer(kRowBlock, 4 * width_),
+                        Buffer<float>(kRowBlock * (4 * width_ + 16))});
+  }
+}
+
+// Calls work(first, rows, scratch) for blocks of rows on all threads: enough blocks that no thread waits long.
+template <class Work>
+void Encoder::for_blocks(int rows, const Work& work) {
+  const int pieces = team_.threads() * 8;
+  const int block = std::clamp((rows / pieces + 5) / 6 * 6, 24, kRowBlock);
+  team_.parallel_for((rows + block - 1) / block, 1, [&](int64_t from, int64_t to, int thread) {
+    for (int first = static_cast<int>(from) * block; first < std::min<int64_t>(rows, to * block); first += block)
+      work(first, std::min(block, rows - first), scratch_[thread]);
+  });
+}
+
+void Encoder::product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c) const {
+  kernels_.product[int(linear.type)](product_of(linear, a, rows, epilogue, c, kernels_.panel));
+}
+
+void Encoder::norm(const PackedNorm& norm, Type type, View x, int rows, const OperandBuffer& out) const {
+  kernels_.norm[int(type)](out.rows(type, x, 0, rows, width_), norm.weight, norm.bias);
+}
+
+// f32 rows are operands as they are.
+Operand Encoder::operand(Type type, View x, int rows, int width, Range range, const OperandBuffer& out) const {
+  if (operand_bytes(type) == 4) return {x.x, x.stride * 4, nullptr};
+  kernels_.operand[int(type)](out.rows(type, x, 0, rows, width), range);
+  return out.operand(type, width);
+}
+
+char* Encoder::keys(int layer) const {
+  return kv_ + layer % 2 * 2 * model_.dims.heads * head_bytes(model_.types.encoder_kv, kAudioContext);
+}
+
+void Encoder::run(const float* mel, const CrossKv& cross, float* out) {
+  convolve(mel);
+  for (int layer = 0; layer < model_.dims.encoder_layers; layer++) {
+    for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
+      attend(layer, first, rows, scratch);
+      feed_forward(layer, first, rows, scratch);
+      if (layer + 1 < model_.dims.encoder_layers) {
+        project(layer + 1, first, rows, scratch);
+      } else {
+        write_cross(first, rows, scratch, cross, out);
+      }
+    });
+  }
+}
+
+// A frame and its neighbours are one row of 3 * channels values, rows one frame (conv1) or two (conv2) apart.
+void Encoder::convolve(const float* mel) {
+  const int bins = model_.dims.mel_bins;
+  std::memcpy(mel_ + bins, mel, sizeof(float) * kMelFrames * bins);
+  for_blocks(kMelFrames, [&](int first, int rows, const Scratch&) {
+    product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu,
+            {conv1_ + (1 + first) * width_, width_});
+  });
+  for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
+    product(model_.conv2, {conv1_ + 2 * first * width_, 2 * width_ * 4, nullptr}, rows, Epilogue::gelu,
+            {x_ + first * width_, width_});
+    for (int64_t i = int64_t(first) * width_; i < int64_t(first + rows) * width_; i++)
+      x_.data()[i] += model_.encoder_positions[i];
+    project(0, first, rows, scratch);
+  });
+}
+
+// Queries, keys and values of a layer.
+void Encoder::project(int layer, int first, int rows, const Scratch& scratch) const {
+  const PackedEncoderBlock& block = model_.encoder[layer];
+  const Type type = block.qkv.type;
+  const View qkv = {scratch.hidden.data(), 3 * width_ + 16};
+  norm(block.attn_ln, type, {x_ + first * width_, width_}, rows, scratch.normed);
+  product(block.qkv, scratch.normed.operand(type, width_), rows, Epilogue::store, qkv);
+  for (int r = 0; r < rows; r++) std::memcpy(q_ + (first + r) * width_, qkv.row(r), sizeof(float) * width_);
+  const Type kv = model_.types.encoder_kv;
+  pack_heads(kv, {qkv.x + width_, qkv.stride}, first, rows, keys(layer), 2 * head_bytes(kv, kAudioContext));
+}
+
+// kv: [rows][keys of all heads, values of all heads]
+void Encoder::pack_heads(Type type, View kv, int first, int rows, char* keys, int64_t head_stride) const {
+  for (int head = 0; head < model_.dims.heads; head++) {
+    PackHead part = {kv.x + head * kHead, kv.stride, first, rows, padded_keys(kAudioContext), keys + head * head_stride};
+    kernels_.pack_keys[int(type)](part);
+    part.x += width_;
+    part.out = keys + head * head_stride + head_bytes(type, kAudioContext);
+    kernels_.pack_values[int(type)](part);
+  }
+}
+
+// x += attention of these rows over all.
+void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) const {
+  const PackedEncoderBlock& block = model_.encoder[layer];
+  const Type kv = model_.types.encoder_kv;
+  const int64_t bytes = head_bytes(kv, kAudioContext);
+  const View attended = {scratch.hidden.data(), width_ + 16};
+  for (int head = 0; head < model_.dims.heads; head++) {
+    const char* k = keys(layer) + head * 2 * bytes;
+    kernels_.attention[int(kv)]({q_ + first * width_ + head * kHead, width_, rows, k, k + bytes, kAudioContext,
+                                 attended.x + head * kHead, attended.stride});
+  }
+  const Operand a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed);
+  product(block.out, a, rows, Epilogue::add, {x_ + first * width_, width_});
+}
+
+void Encoder::feed_forward(int layer, int first, int rows, const Scratch& scratch) const {
+  const PackedEncoderBlock& block = model_.encoder[layer];
+  const View x = {x_ + first * width_, width_}, hidden = {scratch.hidden.data(), 4 * width_ + 16};
+  norm(block.mlp_ln, block.fc1.type, x, rows, scratch.normed);
+  product(block.fc1, scratch.normed.operand(block.fc1.type, width_), rows, Epilogue::gelu, hidden);
+  const Operand a = operand(block.fc2.type, hidden, rows, 4 * width_, Range::gelu, scratch.hidden_operand);
+  product(block.fc2, a, rows, Epilogue::add, x);
+}
+
+void Encoder::write_cross(int first, int rows, const Scratch& scratch, const CrossKv& cross, float* out) const {
+  Rows last = scratch.normed.rows(Type::f32, {x_ + first * width_, width_}, 0, rows, width_);
+  last.out = out + first * width_;
+  last.out_stride = width_ * 4;
+  kernels_.norm[int(Type::f32)](last, model_.encoder_ln.weight, model_.encoder_ln.bias);
+  const Type type = model_.types.encoder;
+  const Operand a = operand(type, {out + first * width_, width_}, rows, width_, Range::symmetric, scratch.normed);
+  const View kv = {scratch.hidden.data(), 2 * width_ + 16};
+  for (int layer = 0; layer < model_.dims.decoder_layers; layer++) {
+    product(model_.decoder[layer].cross_kv, a, rows, Epilogue::store, kv);
+    pack_heads(model_.types.cross_kv, kv, first, rows, cross.keys(layer, 0), 2 * cross.bytes);
+  }
+}
+
+}  // namespace sotto::cpu

@@ -1,0 +1,69 @@
+// The encoder of one window, and the cross-attention K/V of all decoder layers.
+//
+// Rows (encoder positions) are independent but for attention, so a layer is one parallel phase: a thread takes a block
+// of rows from the attention of layer l to the queries, keys and values of layer l + 1, all of it in its second cache,
+// and only the keys and values of l are shared. Two sets of keys and values take turns.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/operand.h"
+#include "kernels/cpu/packed_model.h"
+#include "kernels/team.h"
+
+namespace sotto::cpu {
+
+// Bytes of one head's packed keys (or values) of n keys.
+constexpr int64_t head_bytes(Type type, int n_keys) {
+  return int64_t(padded_keys(n_keys)) * kHead / values_per_group(type) * group_bytes(type);
+}
+
+// Cross-attention K/V of one window: [decoder layer][head] keys, then values.
+struct CrossKv {
+  CrossKv(const PackedModel& model);
+  char* keys(int layer, int head) const { return data + ((int64_t(layer) * heads + head) * 2) * bytes; }
+  char* values(int layer, int head) const { return keys(layer, head) + bytes; }
+
+  int heads;
+  int64_t bytes;  // of one head's keys
+  Buffer<char> data;
+};
+
+class Encoder {
+ public:
+  Encoder(const PackedModel& model, const Kernels& kernels, Team& team);
+
+  // mel: [3000][mel_bins]. out: [1500][width].
+  void run(const float* mel, const CrossKv& cross, float* out);
+
+ private:
+  struct Scratch {  // of one thread, for one block of rows
+    OperandBuffer normed, hidden_operand;
+    Buffer<float> hidden;
+  };
+
+  void convolve(const float* mel);
+  void project(int layer, int first, int rows, const Scratch& scratch) const;
+  void attend(int layer, int first, int rows, const Scratch& scratch) const;
+  void feed_forward(int layer, int first, int rows, const Scratch& scratch) const;
+  void write_cross(int first, int rows, const Scratch& scratch, const CrossKv& cross, float* out) const;
+  void norm(const PackedNorm& norm, Type type, View x, int rows, const OperandBuffer& out) const;
+  Operand operand(Type type, View x, int rows, int width, Range range, const OperandBuffer& out) const;
+  void product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c) const;
+  void pack_heads(Type type, View kv, int first, int rows, char* keys, int64_t head_stride) const;
+  char* keys(int layer) const;
+  template <class Work>
+  void for_blocks(int rows, const Work& work);
+
+  const PackedModel& model_;
+  const Kernels& kernels_;
+  Team& team_;
+  const int width_;
+  Buffer<float> mel_;      // [1 + 3000 + 1][mel_bins], zeros around
+  Buffer<float> conv1_;    // [1 + 3000 + 1][width], zeros around
+  Buffer<float> x_, q_;    // [1500][width]
+  Buffer<char> kv_;        // [2][heads][keys, values]
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace sotto::cpu

@@ -1,0 +1,173 @@
+// Attention; included by each instruction set's file (see generic.h).
+//
+// Scores are never written for more than kKeyBlock keys: each block of keys is one product q kT (k = 64), a step of the
+// running softmax (the maximum and sum so far; out is rescaled where the maximum grew), and one product p v.
+
+constexpr float kLog2e = 1.44269504f;
+
+// A in the form that the product of K/V type T wants.
+static inline void to_factor(OfF32, const float* x, int n, char* out, vf scale) {
+  for (int i = 0; i < n; i += kLanes) store_f32(reinterpret_cast<float*>(out) + i, load_f32(x + i) * scale);
+}
+#ifdef SOTTO_HAS_BF16
+static inline void to_factor(OfBf16, const float* x, int n, char* out, vf scale) {
+  for (int i = 0; i < n; i += kLanes) store_bf16(reinterpret_cast<uint16_t*>(out) + i, load_f32(x + i) * scale);
+}
+#endif
+
+struct Softmax {
+  float peak[kAttentionRows], total[kAttentionRows];
+};
+
+// scores [rows][kKeyBlock], in powers of 2, become weights; those past `keys` become 0. out [rows][64] is rescaled.
+static inline void softmax_step(float (*scores)[kKeyBlock], int rows, int keys, Softmax& so_far, float (*out)[kHead64]) {
+  for (int r = 0; r < rows; ++r) {
+    float* row = scores[r];
+    for (int i = keys; i < kKeyBlock; ++i) row[i] = -1e30f;
+    vf largest = load_f32(row);
+    for (int i = kLanes; i < kKeyBlock; i += kLanes) largest = max(largest, load_f32(row + i));
+    float peak = largest_of(largest);
+    if (peak > so_far.peak[r]) {
+      const vf shrink = exp2_negative(splat(so_far.peak[r] - peak));
+      for (int i = 0; i < kHead64; i += kLanes) store_f32(out[r] + i, load_f32(out[r] + i) * shrink);
+      so_far.total[r] *= first_of(shrink);
+      so_far.peak[r] = peak;
+    } else {
+      peak = so_far.peak[r];
+    }
+    vf total = splat(0);
+    for (int i = 0; i < kKeyBlock; i += kLanes) {
+      const vf weight = exp2_negative(load_f32(row + i) - splat(peak));
+      total = total + weight;
+      store_f32(row + i, weight);
+    }
+    so_far.total[r] += sum_of(total);
+  }
+}
+
+template <class T>
+static void attention(const HeadAttention& h) {
+  constexpr int kGroupValues = T::kABytes == 4 && sizeof(typename T::Element) == 2 ? 2 : 1;
+  alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename T::Element)];
+  alignas(64) float scores[kAttentionRows][kKeyBlock];
+  alignas(64) float out[kAttentionRows][kHead64] = {};
+  typename T::Sum sums[kAttentionRows][kVectors];
+  Softmax so_far;
+  for (int r = 0; r < h.rows; ++r) {
+    to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], splat(kLog2e / 8));
+    so_far.peak[r] = -1e30f;
+    so_far.total[r] = 0;
+  }
+  const int all_keys = padded_keys(h.n_keys);
+  for (int key = 0; key < h.n_keys; key += kKeyBlock) {
+    for (int panel = 0; panel < kKeyBlock / kPanel; ++panel) {
+      for (int r = 0; r < h.rows; ++r)
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(0);
+      const int64_t at = int64_t(key / kPanel + panel) * (kHead64 / kGroupValues) * kPanel * T::kBBytes;
+      tiles<T>(q[0], sizeof(q[0]), h.rows, static_cast<const char*>(h.k) + at, kHead64 / kGroupValues, sums);
+      for (int r = 0; r < h.rows; ++r)
+        for (int v = 0; v < kVectors; ++v) store_f32(scores[r] + panel * kPanel + v * kLanes, sums[r][v]);
+    }
+    softmax_step(scores, h.rows, h.n_keys - key < kKeyBlock ? h.n_keys - key : kKeyBlock, so_far, out);
+    if (kGroupValues == 2)  // in place: a row's factors take the first half of its weights
+      for (int r = 0; r < h.rows; ++r) to_factor(T{}, scores[r], kKeyBlock, reinterpret_cast<char*>(scores[r]), splat(1));
+    for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
+      for (int r = 0; r < h.rows; ++r)
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = load_f32(out[r] + panel * kPanel + v * kLanes);
+      const int64_t at = (int64_t(panel) * all_keys + key) / kGroupValues * kPanel * T::kBBytes;
+      tiles<T>(reinterpret_cast<char*>(scores[0]), sizeof(scores[0]), h.rows, static_cast<const char*>(h.v) + at,
+               kKeyBlock / kGroupValues, sums);
+      for (int r = 0; r < h.rows; ++r)
+        for (int v = 0; v < kVectors; ++v) store_f32(out[r] + panel * kPanel + v * kLanes, sums[r][v]);
+    }
+  }
+  for (int r = 0; r < h.rows; ++r)
+    for (int i = 0; i < kHead64; i += kLanes)
+      store_f32(h.out + r * h.out_stride + i, load_f32(out[r] + i) * splat(1 / so_far.total[r]));
+}
+
+// How K/V values are stored: one row of a head, converted.
+struct StoreF32 {
+  using Value = float;
+  static constexpr int kGroup = 1;
+  static inline void row(const float* x, float* out) {
+    for (int i = 0; i < kHead64; i += kLanes) store_f32(out + i, load_f32(x + i));
+  }
+};
+#ifdef SOTTO_HAS_F16
+struct StoreF16 {
+  using Value = uint16_t;
+  static constexpr int kGroup = 1;
+  static inline void row(const float* x, uint16_t* out) {
+    for (int i = 0; i < kHead64; i += kLanes) store_f16(out + i, load_f32(x + i));
+  }
+};
+#endif
+#ifdef SOTTO_HAS_BF16
+struct StoreBf16 {
+  using Value = uint16_t;
+  static constexpr int kGroup = 2;
+  static inline void row(const float* x, uint16_t* out) {
+    for (int i = 0; i < kHead64; i += kLanes) store_bf16(out + i, load_f32(x + i));
+  }
+};
+#endif
+
+template <class S>
+static void pack_keys(const PackHead& p) {
+  constexpr int kGroup = S::kGroup;
+  typename S::Value values[kHead64];
+  auto* out = static_cast<typename S::Value*>(p.out);
+  for (int r = 0; r < p.rows; ++r) {
+    S::row(p.x + r * p.x_stride, values);
+    const int key = p.first + r;
+    auto* column = out + (int64_t(key / kPanel) * kHead64 * kPanel + key % kPanel * kGroup);
+    for (int d = 0; d < kHead64; d += kGroup)
+      for (int i = 0; i < kGroup; ++i) column[d * kPanel + i] = values[d + i];
+  }
+}
+
+template <class S>
+static void pack_values(const PackHead& p) {
+  constexpr int kGroup = S::kGroup;
+  typename S::Value values[kHead64];
+  auto* out = static_cast<typename S::Value*>(p.out);
+  for (int r = 0; r < p.rows; ++r) {
+    S::row(p.x + r * p.x_stride, values);
+    const int key = p.first + r;
+    for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
+      auto* row = out + (int64_t(panel) * p.n_keys + key / kGroup * kGroup) * kPanel + key % kGroup;
+      for (int i = 0; i < kPanel; ++i) row[i * kGroup] = values[panel * kPanel + i];
+    }
+  }
+}
+
+static void past_attention(const PastAttention& p) {
+  constexpr int kVectorsOfHead = kHead64 / kLanes;
+  alignas(64) float weights[kPastLimit];
+  vf q[kVectorsOfHead];
+  for (int i = 0; i < kVectorsOfHead; ++i) q[i] = load_f32(p.q + i * kLanes) * splat(kLog2e / 8);
+  float peak = -1e30f;
+  for (int t = 0; t < p.n; ++t) {
+    const float* k = p.k + (int64_t(p.table[t]) * kPastLimit + t) * p.stride;
+    vf sum = q[0] * load_f32(k);
+    for (int i = 1; i < kVectorsOfHead; ++i) sum = fma(q[i], load_f32(k + i * kLanes), sum);
+    weights[t] = sum_of(sum);
+    peak = weights[t] > peak ? weights[t] : peak;
+  }
+  for (int t = p.n; t % kLanes; ++t) weights[t] = -1e30f;
+  vf total = splat(0);
+  for (int t = 0; t < p.n; t += kLanes) {
+    const vf weight = exp2_negative(load_f32(weights + t) - splat(peak));
+    total = total + weight;
+    store_f32(weights + t, weight);
+  }
+  vf out[kVectorsOfHead];
+  for (int i = 0; i < kVectorsOfHead; ++i) out[i] = splat(0);
+  for (int t = 0; t < p.n; ++t) {
+    const float* v = p.v + (int64_t(p.table[t]) * kPastLimit + t) * p.stride;
+    for (int i = 0; i < kVectorsOfHead; ++i) out[i] = fma(splat(weights[t]), load_f32(v + i * kLanes), out[i]);
+  }
+  const vf scale = splat(1 / sum_of(total));
+  for (int i = 0; i < kVectorsOfHead; ++i) store_f32(p.out + i * kLanes, out[i] * scale);
+}

@@ -1,0 +1,133 @@
+// Work on rows: LayerNorm, operands, exp2 and GELU; included by each instruction set's file (see generic.h).
+
+// 2^x for x <= 0, to 2e-7 of the value; below -100 it stays at 2^-100, so that no product of it is subnormal (such are
+// computed a hundred times slower).
+static inline vf exp2_negative(vf x) {
+  x = max(x, splat(-100.0f));
+  const vi whole = round_i32(x);
+  const vf f = x - from_i32(whole);
+  vf p = splat(1.5403530e-4f);
+  p = fma(p, f, splat(1.3333558e-3f));
+  p = fma(p, f, splat(9.6181291e-3f));
+  p = fma(p, f, splat(5.5504109e-2f));
+  p = fma(p, f, splat(2.4022651e-1f));
+  p = fma(p, f, splat(6.9314718e-1f));
+  p = fma(p, f, splat(1.0f));
+  return times_power_of_2(p, whole);
+}
+
+// max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, with erfc after Abramowitz & Stegun 7.1.26 (error 1.5e-7): error < 1e-6.
+static inline vf gelu(vf x) {
+  const vf size = abs(x);
+  const vf t = reciprocal(fma(size, splat(0.3275911f * 0.70710678f), splat(1.0f)));
+  vf p = splat(0.5f * 1.061405429f);
+  p = fma(p, t, splat(0.5f * -1.453152027f));
+  p = fma(p, t, splat(0.5f * 1.421413741f));
+  p = fma(p, t, splat(0.5f * -0.284496736f));
+  p = fma(p, t, splat(0.5f * 0.254829592f));
+  const vf tail = p * t * exp2_negative(x * x * splat(-0.72134752f));
+  return max(x, splat(0)) - size * tail;
+}
+
+// A row that was normalised or computed becomes an operand.
+struct ToF32 {
+  static inline void row(const float* x, int width, Range, void* out, float*) {
+    for (int i = 0; i < width; i += kLanes) store_f32(static_cast<float*>(out) + i, load_f32(x + i));
+  }
+};
+
+struct ToI8 {
+  static inline void row(const float* x, int width, Range range, void* out, float* scale) {
+    const bool gelu = range == Range::gelu;
+    vf largest = splat(0);
+    if (gelu) {
+      for (int i = 0; i < width; i += kLanes) largest = max(largest, load_f32(x + i));
+    } else {
+      for (int i = 0; i < width; i += kLanes) largest = max(largest, abs(load_f32(x + i)));
+    }
+    const float peak = largest_of(largest);
+    const float step = gelu ? (peak + kGeluFloor) / 255 : peak > 0 ? peak / 127 : 1;
+    const vf factor = splat(1 / step), offset = splat(gelu ? kGeluFloor / step : kOffset);
+    for (int i = 0; i < width; i += kLanes)
+      store_u8(static_cast<uint8_t*>(out) + i, round_i32(fma(load_f32(x + i), factor, offset)));
+    *scale = step;
+  }
+};
+
+#ifdef SOTTO_HAS_BF16
+struct ToBf16 {
+  static inline void row(const float* x, int width, Range, void* out, float*) {
+    for (int i = 0; i < width; i += kLanes) store_bf16(static_cast<uint16_t*>(out) + i, load_f32(x + i));
+  }
+};
+#endif
+
+template <class To>
+static void operand(const Rows& rows, Range range) {
+  for (int r = 0; r < rows.rows; ++r)
+    To::row(rows.x + r * rows.x_stride, rows.width, range, static_cast<char*>(rows.out) + r * rows.out_stride,
+            rows.scale ? rows.scale + r : nullptr);
+}
+
+constexpr int kWidest = 1280;
+
+template <class To>
+static void norm(const Rows& rows, const float* weight, const float* bias) {
+  float normed[kWidest];
+  const int width = rows.width;
+  for (int r = 0; r < rows.rows; ++r) {
+    const float* x = rows.x + r * rows.x_stride;
+    vf total = splat(0);
+    for (int i = 0; i < width; i += kLanes) total = total + load_f32(x + i);
+    const vf mean = splat(sum_of(total) / float(width));
+    vf squares = splat(0);
+    for (int i = 0; i < width; i += kLanes) {
+      const vf d = load_f32(x + i) - mean;
+      squares = fma(d, d, squares);
+    }
+    const vf inverse = splat(1 / __builtin_sqrtf(sum_of(squares) / float(width) + 1e-5f));
+    for (int i = 0; i < width; i += kLanes)
+      store_f32(normed + i, fma((load_f32(x + i) - mean) * inverse, load_f32(weight + i), load_f32(bias + i)));
+    To::row(normed, width, Range::symmetric, static_cast<char*>(rows.out) + r * rows.out_stride,
+            rows.scale ? rows.scale + r : nullptr);
+  }
+}
+
+// Sums run in lanes, then over the lanes: the order depends on the instruction set alone. n need not be whole vectors.
+static LogitScan scan(const float* logits, int n) {
+  const int whole = n / kLanes * kLanes;
+  vf largest = splat(-__builtin_inff());
+  for (int i = 0; i < whole; i += kLanes) largest = max(largest, load_f32(logits + i));
+  float peak = largest_of(largest);
+  for (int i = whole; i < n; ++i) peak = logits[i] > peak ? logits[i] : peak;
+  if (!(peak > -__builtin_inff())) return {peak, 0};
+  const vf shift = splat(peak * -1.44269504f), log2e = splat(1.44269504f);
+  vf total = splat(0);
+  alignas(64) float rest[kLanes];
+  for (int i = 0; i < n; i += kLanes) {
+    const float* x = logits + i;
+    if (i == whole) {
+      for (int j = 0; j < kLanes; ++j) rest[j] = i + j < n ? x[j] : -__builtin_inff();
+      x = rest;
+    }
+    total = total + exp2_negative(fma(load_f32(x), log2e, shift));
+  }
+  return {peak, sum_of(total)};
+}
+
+static int above(const float* logits, int n, float limit, int32_t* places, int room) {
+  int found = 0;
+  const int whole = n / kLanes * kLanes;
+  for (int i = 0; i < n;) {
+    if (i < whole && !(largest_of(load_f32(logits + i)) > limit)) {
+      i += kLanes;
+      continue;
+    }
+    for (const int end = i < whole ? i + kLanes : n; i < end; ++i)
+      if (logits[i] > limit) {
+        if (found < room) places[found] = i;
+        ++found;
+      }
+  }
+  return found;
+}

@@ -1,0 +1,122 @@
+// What an instruction set brings to the engine: one table of functions, filled by one file for each set. The code of all
+// of them is the same (generic_*.h), compiled once for each with that set's vector type.
+//
+// Packed operands. A product C[rows][n] = A[rows][k] B[k][n] reads B in panels of `panel` columns:
+//   [n / panel][k / per_group][panel][4 bytes]
+// where 4 bytes are one group of a column: 1 f32, 2 bf16 or 4 int8 values that follow each other in k (f16: 2 bytes, one
+// value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys).
+// Each sum runs through k in order, whatever the number of rows: a row's result doesn't depend on its company.
+#pragma once
+
+#include <cstdint>
+
+namespace sotto::cpu {
+
+enum class Type : uint8_t {
+  f32,   // A and B f32
+  f16,   // A f32, B f16: half the bytes, the same values where the weights were f16 to begin with
+  bf16,  // A and B bf16, sums in f32
+  i8,    // A u8 with a scale for each row, B int8 with a scale for each column, sums in int32
+};
+constexpr int kTypes = 4;
+
+constexpr int values_per_group(Type type) { return type == Type::bf16 ? 2 : type == Type::i8 ? 4 : 1; }
+constexpr int group_bytes(Type type) { return type == Type::f16 ? 2 : 4; }  // of one column of B
+constexpr int operand_bytes(Type type) { return type == Type::bf16 ? 2 : type == Type::i8 ? 1 : 4; }  // of a value of A
+
+enum class Epilogue : uint8_t {
+  store,  // c = sum + bias
+  add,    // c += sum + bias
+  gelu,   // c = gelu(sum + bias), with the error function
+};
+
+struct Product {
+  const void* a = nullptr;        // [rows][k], rows a_stride bytes apart (they may overlap: a convolution)
+  int64_t a_stride = 0;
+  const float* a_scale = nullptr;  // i8: [rows]
+  int rows = 0;
+  const void* b = nullptr;        // packed panels; the first is panel 0 of the matrix
+  int groups = 0;                 // k / per_group
+  int first_panel = 0, last_panel = 0;
+  const float* bias = nullptr;    // [n], or null
+  const float* b_scale = nullptr;   // i8: [n]
+  const int32_t* b_start = nullptr;  // i8: [n], where sums start: undoes the offset of A
+  Epilogue epilogue = Epilogue::store;
+  float* c = nullptr;             // [rows][n], rows c_stride floats apart
+  int64_t c_stride = 0;
+};
+
+// How a row of f32 becomes an operand. i8, symmetric: (u - 128) * scale; after a GELU: u * scale - kGeluFloor.
+enum class Range : uint8_t { symmetric, gelu };
+constexpr float kGeluFloor = 0.17f;  // gelu(x) > -0.17 everywhere
+constexpr int kOffset = 128;
+
+struct Rows {
+  const float* x = nullptr;  // [rows][width], rows x_stride floats apart
+  int64_t x_stride = 0;
+  int rows = 0;
+  int width = 0;
+  void* out = nullptr;       // [rows][width] of the operand type, rows out_stride bytes apart
+  int64_t out_stride = 0;
+  float* scale = nullptr;    // i8: [rows]
+};
+
+// Attention of one head: out[rows][64] = softmax(q kT / 8) v.
+constexpr int kKeyBlock = 128;       // keys under one step of the running softmax
+constexpr int kAttentionRows = 96;   // at most, in one call
+constexpr int padded_keys(int n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
+
+struct HeadAttention {
+  const float* q = nullptr;  // [rows][64], rows q_stride floats apart
+  int64_t q_stride = 0;
+  int rows = 0;
+  const void* k = nullptr;   // packed keys, padded_keys(n_keys) of them
+  const void* v = nullptr;   // packed values, of padded_keys(n_keys) keys; those past n_keys are finite
+  int n_keys = 0;
+  float* out = nullptr;      // [rows][64], rows out_stride floats apart
+  int64_t out_stride = 0;
+};
+
+// Writes rows [first, first + rows) of one head's k or v, f32 rows x_stride floats apart, into packed panels.
+struct PackHead {
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  int first = 0, rows = 0;
+  int n_keys = 0;            // of the whole panel set, padded
+  void* out = nullptr;
+};
+
+// Attention of one decoder row and head over its own past: position t lies in row table[t] of the K/V store.
+struct PastAttention {
+  const float* q = nullptr;        // [64]
+  const float* k = nullptr;        // position t of row r at k + (r * kTextContext + t) * stride
+  const float* v = nullptr;
+  int64_t stride = 0;              // floats from one position to the next
+  const uint8_t* table = nullptr;  // [n]
+  int n = 0;
+  float* out = nullptr;            // [64]
+};
+
+// Where a row of logits is largest, and sum of exp(logit - max): of the tokens [0, n), masked ones at -infinity.
+struct LogitScan {
+  float max, sum;
+};
+
+struct Kernels {
+  const char* name;
+  int panel;             // columns of a panel
+  bool native_bf16;      // product and attention of bf16 exist
+  Type half_storage;     // what K/V shared by many rows is kept in: f16, or f32 where there is no conversion
+  void (*product[kTypes])(const Product&);
+  void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand
+  void (*operand[kTypes])(const Rows&, Range range);  // f32 and f16: copies
+  void (*attention[kTypes])(const HeadAttention&);    // by the type of k and v; no i8
+  void (*pack_keys[kTypes])(const PackHead&);
+  void (*pack_values[kTypes])(const PackHead&);
+  void (*past_attention)(const PastAttention&);
+  LogitScan (*scan)(const float* logits, int n);
+  // Places of logits above a limit, in order, at most `room`: returns how many there are in all.
+  int (*above)(const float* logits, int n, float limit, int32_t* places, int room);
+};
+
+}  // namespace sotto::cpu

@@ -1,0 +1,14 @@
+// Any machine: vectors of 16 bytes, as the compiler makes them of the base instruction set.
+#include "kernels/cpu/kernels.h"
+
+namespace sotto::cpu {
+namespace portable {
+constexpr int kVectors = 2;
+constexpr int kTileRows = 6;  // 12 sums, 2 columns of B, 1 of A: 15 of 16 registers
+#include "kernels/cpu/vector_any.h"
+#include "kernels/cpu/generic.h"
+}  // namespace portable
+
+extern constexpr Kernels kPortable = portable::table("portable");
+
+}  // namespace sotto::cpu

@@ -1,0 +1,42 @@
+// A vector of 16 bytes in the compiler's own terms, for machines without kernels of their own; included inside a
+// namespace that has defined kVectors and kTileRows.
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+constexpr int kLanes = 4;
+
+static inline vf splat(float x) { return vf{x, x, x, x}; }
+static inline vi splat_i32(int x) { return vi{x, x, x, x}; }
+static inline vf load_f32(const float* x) {
+  vf result;
+  __builtin_memcpy(&result, x, sizeof(result));
+  return result;
+}
+static inline vi load_i32(const int32_t* x) {
+  vi result;
+  __builtin_memcpy(&result, x, sizeof(result));
+  return result;
+}
+static inline void store_f32(float* to, vf x) { __builtin_memcpy(to, &x, sizeof(x)); }
+static inline void store_u8(uint8_t* to, vi x) {
+  for (int i = 0; i < kLanes; ++i) to[i] = uint8_t(x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i]);
+}
+static inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+static inline vf max(vf a, vf b) { return a > b ? a : b; }
+static inline vf abs(vf x) { return x < 0 ? -x : x; }
+static inline vf reciprocal(vf x) { return 1 / x; }
+static inline vi round_i32(vf x) {  // |x| < 2^22: the sum has no bits below 1
+  const vf moved = x + 12582912.0f;
+  return (vi)moved - 0x4b400000;
+}
+static inline vf from_i32(vi x) { return __builtin_convertvector(x, vf); }
+static inline vf times_power_of_2(vf x, vi power) { return (vf)((vi)x + (power << 23)); }
+static inline float sum_of(vf x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+static inline float largest_of(vf x) {
+  const float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
+  return a > b ? a : b;
+}
+static inline float first_of(vf x) { return x[0]; }
+static inline vi dot_u8_i8(vi sum, vi a, vi b) {
+  for (int byte = 0; byte < 32; byte += 8) sum += (a >> byte & 255) * (b << (24 - byte) >> 24);
+  return sum;
+}

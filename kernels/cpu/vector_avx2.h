@@ -1,0 +1,59 @@
+// The vector of AVX2 with FMA and F16C, and what generic.h does with it; included inside a namespace, after dot_u8_i8's
+// instruction is chosen by SOTTO_HAS_AVX_VNNI.
+typedef __m256 vf;
+typedef __m256i vi;
+constexpr int kLanes = 8;
+constexpr int kVectors = 2;
+constexpr int kTileRows = 6;  // 12 sums, 2 columns of B, 1 of A: 15 of 16 registers
+
+static inline vf splat(float x) { return _mm256_set1_ps(x); }
+static inline vi splat_i32(int x) { return _mm256_set1_epi32(x); }
+static inline vf load_f32(const float* x) { return _mm256_loadu_ps(x); }
+static inline vi load_i32(const int32_t* x) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)); }
+static inline vf load_f16(const uint16_t* x) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+}
+static inline void store_f32(float* to, vf x) { _mm256_storeu_ps(to, x); }
+static inline void store_f16(uint16_t* to, vf x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline void store_u8(uint8_t* to, vi x) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+static inline vf fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf max(vf a, vf b) { return _mm256_max_ps(a, b); }
+static inline vf abs(vf x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+static inline vf reciprocal(vf x) {  // one Newton step: 2^-22
+  const vf first = _mm256_rcp_ps(x);
+  return first * (splat(2) - x * first);
+}
+static inline vi round_i32(vf x) { return _mm256_cvtps_epi32(x); }
+static inline vf from_i32(vi x) { return _mm256_cvtepi32_ps(x); }
+static inline vf times_power_of_2(vf x, vi power) {
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(power, 23)));
+}
+static inline float sum_of(vf x) {
+  __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+static inline float largest_of(vf x) {
+  __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+static inline float first_of(vf x) { return _mm256_cvtss_f32(x); }
+#ifdef SOTTO_HAS_AVX_VNNI
+static inline vi dot_u8_i8(vi sum, vi a, vi b) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  return sum;
+}
+#else
+static inline vi dot_u8_i8(vi sum, vi a, vi b) {  // by 16-bit halves: vpmaddubsw would saturate
+  const vi even = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(0xff)),
+                                    _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
+  const vi odd = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
+  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+}
+#endif

@@ -1,0 +1,40 @@
+// The vector of AVX-512 and what generic.h does with it; included inside a namespace.
+typedef __m512 vf;
+typedef __m512i vi;
+constexpr int kLanes = 16;
+constexpr int kVectors = 4;
+constexpr int kTileRows = 6;  // 24 sums, 4 columns of B, 1 of A: 29 of 32 registers
+
+static inline vf splat(float x) { return _mm512_set1_ps(x); }
+static inline vi splat_i32(int x) { return _mm512_set1_epi32(x); }
+static inline vf load_f32(const float* x) { return _mm512_loadu_ps(x); }
+static inline vi load_i32(const int32_t* x) { return _mm512_loadu_si512(x); }
+static inline vf load_f16(const uint16_t* x) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+}
+static inline void store_f32(float* to, vf x) { _mm512_storeu_ps(to, x); }
+static inline void store_f16(uint16_t* to, vf x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline void store_u8(uint8_t* to, vi x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(_mm512_max_epi32(x, _mm512_setzero_si512())));
+}
+static inline vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf max(vf a, vf b) { return _mm512_max_ps(a, b); }
+static inline vf abs(vf x) { return _mm512_abs_ps(x); }
+static inline vf reciprocal(vf x) {  // one Newton step: 2^-23
+  const vf first = _mm512_rcp14_ps(x);
+  return first * (splat(2) - x * first);
+}
+static inline vi round_i32(vf x) { return _mm512_cvtps_epi32(x); }
+static inline vf from_i32(vi x) { return _mm512_cvtepi32_ps(x); }
+static inline vf times_power_of_2(vf x, vi power) {
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_slli_epi32(power, 23)));
+}
+static inline float sum_of(vf x) { return _mm512_reduce_add_ps(x); }
+static inline float largest_of(vf x) { return _mm512_reduce_max_ps(x); }
+static inline float first_of(vf x) { return _mm512_cvtss_f32(x); }
+static inline vi dot_u8_i8(vi sum, vi a, vi b) {  // as asm: gcc 12 keeps the intrinsic's sums on the stack, 3 times slower
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+}

@@ -1,0 +1,172 @@
+// The CPU engine as a whole against the plain network, on real weights.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/network.h"
+#include "models/catalog.h"
+#include "models/weights.h"
+
+namespace sotto {
+namespace {
+
+std::shared_ptr<const Weights> weights_of(const std::string& name) {
+  const char* folder = std::getenv("SOTTO_TEST_MODELS");
+  const std::string path = (folder ? folder : sotto_home() + "/models") + ("/" + name);
+  if (std::filesystem::exists(path)) return open_weights(path);
+  MESSAGE("skipped: no weights at " << path);
+  return nullptr;
+}
+
+// Something with the rise and fall of speech in every bin, so that activations are of real size.
+std::vector<float> made_mel(int bins, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0, 0.15f);
+  std::vector<float> mel(kMelFrames * bins);
+  for (int t = 0; t < kMelFrames; t++)
+    for (int b = 0; b < bins; b++)
+      mel[t * bins + b] = 0.5f * std::sin(0.05f * t * (1 + seed) + 0.3f * b) * std::exp(-b / 40.0f) + normal(generator);
+  return mel;
+}
+
+double relative_error(const std::vector<float>& x, const std::vector<float>& expected) {
+  double error = 0, size = 0;
+  for (size_t i = 0; i < x.size(); i++) {
+    error += (x[i] - expected[i]) * (x[i] - expected[i]);
+    size += expected[i] * expected[i];
+  }
+  return std::sqrt(error / size);
+}
+
+std::vector<int> prompt_for(const Dims& dims) {
+  const SpecialTokens special = special_tokens(dims.vocabulary);
+  if (!dims.multilingual()) return {special.sot};
+  return {special.sot, special.first_language, special.transcribe};
+}
+
+std::vector<Hypothesis> decode(Network& network, int slot, int rows) {
+  Settings settings;
+  settings.rows = rows;
+  settings.token_limit = 30;
+  network.begin(std::vector(1, slot), std::vector(1, prompt_for(network.dims())), std::vector(1, settings));
+  while (!network.step().empty()) {
+  }
+  return network.hypotheses(slot);
+}
+
+TEST_CASE("every instruction set gives the plain network's output, logits, tokens and alignment") {
+  const auto weights = weights_of("tiny.en");
+  if (!weights) return;
+  NetworkOptions options;
+  options.engine = "reference";
+  const auto reference = open_network(weights, options);
+  const std::vector<float> mel = made_mel(weights->dims.mel_bins, 1);
+  const float* mels[] = {mel.data()};
+  const int slots[] = {0};
+  reference->encode(mels, slots);
+  const std::vector<int> tokens = {special_tokens(weights->dims.vocabulary).sot, 50363, 314, 716, 257, 2746, 13, 50463};
+  const std::vector<float> encoded = reference->encoder_output(0), logits = reference->logits(0, tokens);
+  const Alignment alignment = reference->align(0, tokens, 700);
+  const std::vector<Hypothesis> greedy = decode(*reference, 0, 1), beams = decode(*reference, 0, 5);
+
+  for (const cpu::Kernels* kernels : cpu::available_kernels()) {
+    CAPTURE(kernels->name);
+    options.engine = "cpu";
+    options.isa = kernels->name;
+    options.precision = "f32";
+    const auto network = open_network(weights, options);
+    network->encode(mels, slots);
+    // Both are f32 and differ in the order of sums alone.
+    CHECK(relative_error(network->encoder_output(0), encoded) < 2e-5);
+    CHECK(relative_error(network->logits(0, tokens), logits) < 2e-5);
+    const Alignment found = network->align(0, tokens, 700);
+    CHECK(found.n_heads == alignment.n_heads);
+    CHECK(relative_error(found.qk, alignment.qk) < 1e-4);
+    CHECK(relative_error(found.token_probs, alignment.token_probs) < 1e-3);
+    for (const auto& [rows, expected] : {std::pair(1, &greedy), std::pair(5, &beams)}) {
+      const std::vector<Hypothesis> hypotheses = decode(*network, 0, rows);
+      REQUIRE(hypotheses.size() == expected->size());
+      for (size_t i = 0; i < hypotheses.size(); i++) {
+        CHECK(hypotheses[i].tokens == (*expected)[i].tokens);
+        CHECK(hypotheses[i].sum_log_prob == doctest::Approx((*expected)[i].sum_log_prob).epsilon(1e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("tokens depend neither on threads nor on a window's company") {
+  const auto weights = weights_of("tiny.en");
+  if (!weights) return;
+  for (const char* precision : {"f32", "int8"}) {
+    CAPTURE(precision);
+    NetworkOptions options;
+    options.precision = precision;
+    options.slots = 3;
+    options.threads = 1;
+    const auto alone = open_network(weights, options);
+    options.threads = 3;
+    const auto shared = open_network(weights, options);
+    std::vector<std::vector<float>> mels;
+    for (unsigned i = 0; i < 3; i++) mels.push_back(made_mel(weights->dims.mel_bins, i));
+    const float* all[] = {mels[0].data(), mels[1].data(), mels[2].data()};
+    const int slots[] = {0, 1, 2};
+    shared->encode(all, slots);
+    std::vector<Settings> settings(3);
+    for (Settings& setting : settings) {
+      setting.rows = 3;
+      setting.token_limit = 20;
+    }
+    shared->begin(slots, std::vector(3, prompt_for(weights->dims)), settings);
+    while (!shared->step().empty()) {
+    }
+    for (int i = 0; i < 3; i++) {
+      alone->encode(std::span(all + i, 1), std::span(slots, 1));
+      CHECK(alone->encoder_output(0) == shared->encoder_output(i));
+      alone->begin(std::span(slots, 1), std::vector(1, prompt_for(weights->dims)), std::span(settings).first(1));
+      while (!alone->step().empty()) {
+      }
+      const std::vector<Hypothesis> expected = alone->hypotheses(0), found = shared->hypotheses(i);
+      REQUIRE(expected.size() == found.size());
+      for (size_t j = 0; j < found.size(); j++) {
+        CHECK(found[j].tokens == expected[j].tokens);
+        CHECK(found[j].sum_log_prob == expected[j].sum_log_prob);
+      }
+    }
+  }
+}
+
+TEST_CASE("samples are the plain network's") {
+  const auto weights = weights_of("tiny.en");
+  if (!weights) return;
+  const std::vector<float> mel = made_mel(weights->dims.mel_bins, 2);
+  const float* mels[] = {mel.data()};
+  const int slots[] = {0};
+  std::vector<std::vector<Hypothesis>> found;
+  for (const char* engine : {"reference", "cpu"}) {
+    NetworkOptions options;
+    options.engine = engine;
+    options.precision = "f32";
+    const auto network = open_network(weights, options);
+    network->encode(mels, slots);
+    Settings settings;
+    settings.rows = 3;
+    settings.temperature = 0.6f;
+    settings.sample_key = 12345;
+    settings.token_limit = 20;
+    network->begin(slots, std::vector(1, prompt_for(weights->dims)), std::vector(1, settings));
+    while (!network->step().empty()) {
+    }
+    found.push_back(network->hypotheses(0));
+  }
+  REQUIRE(found[0].size() == found[1].size());
+  for (size_t i = 0; i < found[0].size(); i++) CHECK(found[0][i].tokens == found[1][i].tokens);
+}
+
+}  // namespace
+}  // namespace sotto
