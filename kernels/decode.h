@@ -100,7 +100,8 @@ struct Philox {
   uint32_t word[4];
 };
 
-// Philox 4x32-10, a counter-based generator. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+// Philox 4x32-10, a counter-based generator. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// 2011.
 SOTTO_HOST_DEVICE Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; round++) {
@@ -116,8 +117,8 @@ SOTTO_HOST_DEVICE Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t
   return {{c0, c1, c2, c3}};
 }
 
-// A Gumbel variate: the token with the largest logit / temperature + gumbel is a sample of their softmax. Taken from the
-// small end of the unit interval, where f32 is finest, since the large variates decide.
+// A Gumbel variate: the token with the largest logit / temperature + gumbel is a sample of their softmax. Taken from
+// the small end of the unit interval, where f32 is finest, since the large variates decide.
 SOTTO_HOST_DEVICE float gumbel(uint32_t bits) {
   float u = (static_cast<float>(bits) + 0.5f) * 0x1p-32f;
   if (u > 0x1.fffffep-1f) u = 0x1.fffffep-1f;
@@ -183,9 +184,9 @@ SOTTO_HOST_DEVICE void clear_scan(Scan& scan) {
   scan.best_text.n = scan.best_timestamps.n = 0;
 }
 
-// Adds tokens [first, last) of one row to what has been scanned. logits: [vocabulary]. limit: picks wanted.
-SOTTO_HOST_DEVICE void scan_range(const Rules& rules, const Allowed& allowed, const Ranking& ranking, const float* logits,
-                                  int first, int last, int limit, Mass& mass, Picks& picks) {
+// One of a scan's two ranges.
+SOTTO_HOST_DEVICE void scan_range(const Rules& rules, const Allowed& allowed, const Ranking& ranking,
+                                  const float* logits, int first, int last, int limit, Mass& mass, Picks& picks) {
   Mass part = no_mass();
   Philox noise = {};
   int noise_of = -1;  // four tokens share one call of the generator
@@ -210,8 +211,9 @@ SOTTO_HOST_DEVICE void scan_range(const Rules& rules, const Allowed& allowed, co
   mass = merge_mass(mass, part);
 }
 
-SOTTO_HOST_DEVICE void scan_part(const Rules& rules, const Allowed& allowed, const Ranking& ranking, const float* logits,
-                                 int first, int last, int limit, Scan& scan) {
+// Adds tokens [first, last) of one row to what has been scanned. logits: [vocabulary]. limit: picks wanted.
+SOTTO_HOST_DEVICE void scan_part(const Rules& rules, const Allowed& allowed, const Ranking& ranking,
+                                 const float* logits, int first, int last, int limit, Scan& scan) {
   const int text_first = first > allowed.text_begin ? first : allowed.text_begin;
   const int text_last = last < rules.first_timestamp ? last : rules.first_timestamp;
   const int time_first = first > allowed.timestamp_begin ? first : allowed.timestamp_begin;

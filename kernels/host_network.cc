@@ -118,7 +118,8 @@ Beginning HostNetwork::beginning(const float* logits) const {
     return max + std::log(sum);
   };
   Beginning result;
-  result.no_speech_prob = static_cast<float>(std::exp(logits[special.no_speech] - log_sum(logits, weights_->dims.vocabulary)));
+  const double total = log_sum(logits, weights_->dims.vocabulary);
+  result.no_speech_prob = static_cast<float>(std::exp(logits[special.no_speech] - total));
   if (weights_->dims.multilingual()) {
     const float* of_languages = logits + special.first_language;
     const double sum = log_sum(of_languages, special.n_languages);

@@ -36,7 +36,8 @@ void Encoder::run(const float* mel, float* encoded) {
     layer_norm(team_, layer.attn_ln, x, n, width, y);
     product(team_, layer.qkv, y, width, n, Then::store, qkv);
     pack_keys(team_, qkv + width, 3 * width, heads, n, keys_.data());
-    attention(team_, qkv, 3 * width, n, keys_.data(), qkv + 2 * width, 3 * width, heads, n, scratch_.data(), nullptr, y);
+    attention(team_, qkv, 3 * width, n, keys_.data(), qkv + 2 * width, 3 * width, heads, n, scratch_.data(), nullptr,
+              y);
     product(team_, layer.out, y, width, n, Then::add, x);
 
     layer_norm(team_, layer.mlp_ln, x, n, width, y);

@@ -48,8 +48,8 @@ void multiply(const float* a, int64_t lda, const float* b, int64_t ldb, const fl
   if (m == 1) multiply_tile<1>(a, lda, b, ldb, start, c, ldc, k);
 }
 
-// e^x within 2e-7 of its value for x <= 0; 0 below -87. e^x = 2^n * e^r with n = round(x log2 e), |r| <= ln 2 / 2, where
-// ln 2 is taken off in two parts, the first with few bits; e^r by its Taylor series to r^7 (the next term is 1e-8).
+// e^x within 2e-7 of its value for x <= 0; 0 below -87. e^x = 2^n * e^r with n = round(x log2 e), |r| <= ln 2 / 2,
+// where ln 2 is taken off in two parts, the first with few bits; e^r by its Taylor series to r^7 (the next is 1e-8).
 inline Vec exp_negative(Vec x) {
   const IntVec tiny = x < all(-87.0f);
   const Vec rounded = x * all(1.44269504f) + all(12582912.0f);  // 1.5 * 2^23: the sum's low bits are the integer
@@ -101,8 +101,8 @@ void softmax(float* x, int n) {
   for (int i = 0; i < n; i++) x[i] *= scale;
 }
 
-// x (1 + erf(x / sqrt 2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, where erfc is within 1.5e-7 by formula 7.1.26 of
-// Abramowitz and Stegun, Handbook of Mathematical Functions.
+// x (1 + erf(x / sqrt 2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, where erfc is within 1.5e-7 by formula 7.1.26
+// of Abramowitz and Stegun, Handbook of Mathematical Functions.
 inline Vec gelu(Vec x) {
   const Vec size = x < Vec{} ? -x : x, z = size * all(0.70710678f);
   const Vec t = all(1.0f) / (all(1.0f) + all(0.3275911f) * z);

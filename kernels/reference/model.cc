@@ -53,7 +53,9 @@ Matrix pack(Team& team, std::initializer_list<Part> parts, int taps = 1) {
   for (const Part& part : parts) {
     CHECK_INVARIANT(part.linear.weight.cols == matrix.k);
     team.parallel_for(part.linear.weight.rows, 64, [&](int64_t first, int64_t last, int) {
-      for (; first < last; first += 64) pack_rows(part, first, std::min<int64_t>(64, last - first), column, taps, matrix);
+      for (; first < last; first += 64) {
+        pack_rows(part, first, std::min<int64_t>(64, last - first), column, taps, matrix);
+      }
     });
     if (part.linear.bias) {
       CHECK_INVARIANT(part.linear.bias.size() == part.linear.weight.rows);

@@ -1,1 +1,76 @@
-int main() { return 0; }
+// The program: which command is meant, and how its errors end.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "models/error.h"
+#include "src/cli/arguments.h"
+#include "src/cli/models_command.h"
+#include "src/cli/transcribe_command.h"
+
+namespace {
+
+constexpr char kHelp[] = R"(sotto: speech to text with times
+
+  sotto FILE…                      print what is spoken in sound or video files
+  sotto FILE… -f srt -o FOLDER     write subtitles (txt, srt, vtt, tsv, json, jsonl, all)
+  sotto - < FILE                   read standard input
+
+  -m, --model NAME                 a model's name, file or folder (base)
+  --language LANGUAGE              the language spoken, if it is known
+  --task translate                 write English whatever is spoken
+  --beam-size 1                    faster, a little less exact
+  --initial-prompt TEXT            names and words to expect
+  --quiet                          nothing on standard error but what goes wrong
+
+  sotto transcribe --help          all options, by what they are for
+  sotto models                     list, fetch, describe and remove models
+  sotto --version
+)";
+
+int models(std::vector<std::string> words) {
+  CLI::App app("", "sotto");
+  sotto::add_models_command(app);
+  app.require_subcommand(1);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants it
+  try {
+    app.parse(std::move(words));
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return error.get_exit_code() == 0 ? app.exit(error) : throw;
+  }
+}
+
+int transcribe(const std::vector<std::string>& words) {
+  const auto arguments = sotto::parse_arguments(words);
+  return arguments ? sotto::transcribe_command(*arguments) : 0;
+}
+
+int run(std::vector<std::string> words) {
+  const std::string first = words.empty() ? "" : words[0];
+  if (first == "--version") return std::puts("sotto " SOTTO_VERSION) < 0;
+  if (first.empty() || first == "--help" || first == "-h" || first == "help") {
+    std::fputs(kHelp, first.empty() ? stderr : stdout);
+    return first.empty() ? 2 : 0;
+  }
+  if (first == "models") return models(std::move(words));
+  if (first == "transcribe") words.erase(words.begin());
+  return transcribe(words);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // "sotto FILE | head" ends without a word
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "sotto: %s\n'sotto transcribe --help' lists the options.\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sotto: %s\n", error.what());
+    return 1;
+  }
+}

@@ -191,7 +191,8 @@ Choices choices_of(const SlotRows& slot, int row, const std::vector<float>& logi
 void step(const Case& c, SlotRows& slot, int part_size) {
   std::vector<Choices> choices;
   for (int i = 0; i < slot.n_live; i++) {
-    choices.push_back(choices_of(slot, i, c.logits(tokens_of(slot, slot.n_sampled, slot.n_sampled ? i : 0)), part_size));
+    const Tokens tokens = tokens_of(slot, slot.n_sampled, slot.n_sampled ? i : 0);
+    choices.push_back(choices_of(slot, i, c.logits(tokens), part_size));
   }
   update_rows(slot, choices.data());
 }
@@ -310,7 +311,8 @@ TEST_CASE("greedy decoding takes the most likely token and counts end-of-transcr
     const Tokens tokens = left ? tokens_of(slot, slot.finished[0].n_tokens, slot.finished[0].row)
                                 : tokens_of(slot, slot.n_sampled, 0);
     CHECK(tokens == by_hand.tokens);
-    CHECK((left ? slot.finished[0].sum_log_prob : slot.row[0].sum_log_prob) == doctest::Approx(by_hand.sum).epsilon(1e-5));
+    const float sum = left ? slot.finished[0].sum_log_prob : slot.row[0].sum_log_prob;
+    CHECK(sum == doctest::Approx(by_hand.sum).epsilon(1e-5));
   }
   CHECK(near_ties < 75);
   CHECK(finished > 300);

@@ -1,0 +1,321 @@
+#include "src/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "kernels/decode.h"
+#include "models/error.h"
+#include "models/languages.h"
+#include "src/fallback.h"
+#include "src/windows.h"
+
+namespace sotto {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
+                                                "--carry-initial-prompt", "--vad"};
+
+std::optional<bool> yes_or_no(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "0" || word == "none") return false;
+  return std::nullopt;
+}
+
+bool is_none(const std::string& word) { return word == "None" || word == "none"; }
+
+[[noreturn]] void refuse(const std::string& option, const std::string& written, const std::string& wanted) {
+  throw CLI::ValidationError(option, "'" + written + "' is not " + wanted);
+}
+
+// Runs what throws Error for a value that can't be.
+void refuse_errors(const std::string& option, const std::function<void()>& take_value) {
+  try {
+    take_value();
+  } catch (const Error& error) {
+    throw CLI::ValidationError(option, error.what());
+  }
+}
+
+double number(const std::string& option, const std::string& written, double low, double high,
+              const std::string& wanted) {
+  char* end = nullptr;
+  const double value = std::strtod(written.c_str(), &end);
+  if (end == written.c_str() || *end || !(value >= low && value <= high)) refuse(option, written, wanted);
+  return value;
+}
+
+int whole_number(const std::string& option, const std::string& written, double low, double high,
+                 const std::string& wanted) {
+  const double value = number(option, written, low, high, wanted);
+  if (value != std::floor(value)) refuse(option, written, wanted);
+  return static_cast<int>(value);
+}
+
+std::vector<double> numbers(const std::string& option, const std::string& written, const std::string& wanted) {
+  std::vector<double> values;
+  std::string::size_type begin = 0;
+  while (begin < written.size()) {
+    const auto comma = std::min(written.find(',', begin), written.size());
+    values.push_back(number(option, written.substr(begin, comma - begin), 0, 1e9, wanted));
+    begin = comma + 1;
+  }
+  return values;
+}
+
+// The parser, and what it can't put into Arguments before everything was read.
+class Parser {
+ public:
+  std::optional<Arguments> parse(std::vector<std::string> written);
+
+ private:
+  void add_model();
+  void add_output();
+  void add_what();
+  void add_sound();
+  void add_sampling();
+  void add_thresholds();
+  void add_prompt();
+  void add_running();
+  void settle();
+  void settle_output();
+
+  // An option whose value is handed to `set` as it was written.
+  void option(const std::string& names, const std::string& value, const std::string& help,
+              const std::function<void(const std::string&)>& set) {
+    app_.add_option_function<std::string>(names, set, help)->type_name(value)->group(group_);
+  }
+  // One that is on or off, and is on when it has no value.
+  void yes_no(const std::string& name, const std::string& help, bool& target) {
+    option(name, "True|False", help, [name, &target](const std::string& written) {
+      const auto value = yes_or_no(written);
+      if (!value) refuse(name, written, "True or False");
+      target = *value;
+    });
+  }
+  // A number, or None.
+  void threshold(const std::string& name, double low, double high, const std::string& wanted, const std::string& help,
+                 std::optional<double>& target) {
+    option(name, "NUMBER", help, [=, &target](const std::string& written) {
+      target = is_none(written) ? std::nullopt : std::optional(number(name, written, low, high, wanted + ", or None"));
+    });
+  }
+
+  CLI::App app_{"Turns the speech in sound and video files into text with times.", "sotto transcribe"};
+  std::string group_;
+  Arguments arguments_;
+  double temperature_ = 0;
+  std::optional<double> increment_ = 0.2;
+  bool writes_files_ = false;
+  bool fp16_ = true;  // understood, but of no effect
+};
+
+void Parser::add_model() {
+  group_ = "Model";
+  option("-m,--model", "NAME", "name, file or folder of a model; 'sotto models list' shows the names (base)",
+         [this](const std::string& written) { arguments_.model = written; });
+  option("--model-dir", "FOLDER", "where models are kept ($SOTTO_HOME/models or ~/.cache/sotto/models)",
+         [this](const std::string& written) { arguments_.fetch.model_dir = written; });
+  app_.add_flag("--offline", arguments_.fetch.offline, "never download anything")->group(group_);
+}
+
+void Parser::add_output() {
+  group_ = "Output";
+  option("-o,--output-dir", "FOLDER", "write files here ('-': to standard output); without -f in every format",
+         [this](const std::string& written) {
+           arguments_.output.folder = written;
+           writes_files_ = true;
+         });
+  option("-f,--output-format", "LIST", "write txt, srt, vtt, tsv, json, jsonl or all; without -o into this folder",
+         [this](const std::string& written) {
+           refuse_errors("--output-format", [&] { arguments_.output.formats = parse_formats(written); });
+         });
+  yes_no("--verbose", "print segments as they come (True)", arguments_.output.verbose);
+  app_.add_flag("--quiet", arguments_.output.quiet, "nothing on standard error but what goes wrong")->group(group_);
+}
+
+void Parser::add_what() {
+  group_ = "What is spoken, and what to write";
+  option("--language", "LANGUAGE", "code or name of the language; None: detected (None)",
+         [this](const std::string& written) {
+           std::string& language = arguments_.transcribe.language;
+           refuse_errors("--language",
+                         [&] { language = is_none(written) || written == "auto" ? "" : language_code(written); });
+         });
+  option("--task", "TASK", "transcribe, or translate to English (transcribe)", [this](const std::string& written) {
+    if (written != "transcribe" && written != "translate") refuse("--task", written, "transcribe or translate");
+    arguments_.transcribe.translate = written == "translate";
+  });
+  option("--clip-timestamps", "LIST", "only these stretches: start,end,start,end… in seconds (0)",
+         [this](const std::string& written) {
+           auto& times = arguments_.transcribe.clip_timestamps;
+           times = numbers("--clip-timestamps", written, "a list of times in seconds, from 0 on");
+           refuse_errors("--clip-timestamps", [&] { clips_from_times(times); });
+         });
+  yes_no("--vad", "skip windows in which no voice is heard (True); --no-vad decodes all",
+         arguments_.transcribe.voice_activity);
+}
+
+void Parser::add_sound() {
+  group_ = "Sound";
+  option("--audio-track", "N", "which of a video's sound tracks, from 0 (the best)", [this](const std::string& written) {
+    arguments_.decoding.audio_track = whole_number("--audio-track", written, 0, 1e6, "a track's number, from 0 on");
+  });
+  option("--raw", "FORMAT:RATE:CHANNELS", "the sound has no header, for example s16le:8000:1",
+         [this](const std::string& written) { arguments_.decoding.raw = written; });
+}
+
+void Parser::add_sampling() {
+  group_ = "Search";
+  SamplingOptions& sampling = arguments_.transcribe.sampling;
+  const std::string rows = "a whole number from 1 to " + std::to_string(kMaxRows) + ", or None";
+  option("--beam-size", "N", "beams at temperature 0; 1: greedy (5)", [=, &sampling](const std::string& written) {
+    sampling.beam_size = is_none(written) ? 1 : whole_number("--beam-size", written, 1, kMaxRows, rows);
+  });
+  option("--best-of", "N", "samples above temperature 0 (5)", [=, &sampling](const std::string& written) {
+    sampling.best_of = is_none(written) ? 1 : whole_number("--best-of", written, 1, kMaxRows, rows);
+  });
+  option("--patience", "NUMBER", "finished beams to wait for, as a multiple of the beam size (1)",
+         [&sampling](const std::string& written) {
+           sampling.patience =
+               is_none(written) ? 1 : number("--patience", written, 0, kMaxFinished, "a number above 0, or None");
+         });
+  threshold("--length-penalty", 0, 1, "a number from 0 to 1", "alpha of Google NMT's length penalty; None: by length",
+            sampling.length_penalty);
+  option("--temperature", "NUMBER", "temperature to begin with (0)", [this](const std::string& written) {
+    temperature_ = number("--temperature", written, 0, 10, "a number from 0 to 10");
+  });
+  threshold("--temperature-increment-on-fallback", 0.01, 10, "a number from 0.01 to 10",
+            "step to the next temperature when a decoding fails; None: never tried again (0.2)", increment_);
+  option("--suppress-tokens", "LIST", "tokens never to write; -1: symbols that aren't speech (-1)",
+         [&sampling](const std::string& written) { sampling.suppress_tokens = written; });
+  option("--seed", "N", "of the samples above temperature 0 (0)", [&sampling](const std::string& written) {
+    sampling.seed = static_cast<uint64_t>(number("--seed", written, 0, 9e15, "a whole number from 0 on"));
+  });
+}
+
+void Parser::add_thresholds() {
+  group_ = "When a decoding counts as failed or silent";
+  ThresholdOptions& thresholds = arguments_.transcribe.thresholds;
+  threshold("--compression-ratio-threshold", -kInfinity, kInfinity, "a number",
+            "failed if the text repeats itself more than this (2.4)", thresholds.compression_ratio);
+  threshold("--logprob-threshold", -kInfinity, kInfinity, "a number",
+            "failed if the average log-probability is less (-1)", thresholds.log_prob);
+  threshold("--no-speech-threshold", -kInfinity, kInfinity, "a number",
+            "silent if this is less than the probability of no speech, and the decoding failed (0.6)",
+            thresholds.no_speech);
+}
+
+void Parser::add_prompt() {
+  group_ = "Context";
+  PromptOptions& prompt = arguments_.transcribe.prompt;
+  option("--initial-prompt", "TEXT", "text to have in mind, such as names and their spelling",
+         [&prompt](const std::string& written) {
+           prompt.initial = is_none(written) ? std::nullopt : std::optional(written);
+         });
+  yes_no("--carry-initial-prompt", "... in each window, not in the first alone (False)", prompt.carry_initial);
+  yes_no("--condition-on-previous-text", "each window knows the text before it (True)",
+         prompt.condition_on_previous_text);
+}
+
+void Parser::add_running() {
+  group_ = "Running";
+  option("--threads", "N", "threads; 0: as many as there are processors for it (0)", [this](const std::string& written) {
+    arguments_.network.threads = whole_number("--threads", written, 0, 1024, "a whole number from 0 to 1024");
+  });
+  option("--mode", "MODE", "sequential: each window after the one before it (sequential)",
+         [](const std::string& written) {
+           if (written != "sequential") refuse("--mode", written, "a mode; there is 'sequential'");
+         });
+  yes_no("--fp16", "accepted for openai-whisper's sake; the engine chooses its precision", fp16_);
+}
+
+void Parser::settle() {
+  SamplingOptions& sampling = arguments_.transcribe.sampling;
+  const double finished = std::nearbyint(sampling.patience * sampling.beam_size);
+  if (finished < 1 || finished > kMaxFinished)
+    throw CLI::ValidationError("--patience", "times the beam size it must give from 1 to " +
+                                                 std::to_string(kMaxFinished) + " beams to wait for");
+  sampling.temperatures = temperature_ladder(temperature_, increment_);
+  const bool samples = sampling.temperatures.back() > 0;
+  const bool beams = sampling.temperatures.front() == 0;
+  arguments_.network.slots = 1;
+  arguments_.network.max_rows = std::max(beams ? sampling.beam_size : 1, samples ? sampling.best_of : 1);
+  arguments_.fetch.quiet = arguments_.output.quiet;
+  settle_output();
+}
+
+// A folder alone stands for every format, as in openai-whisper. Standard output takes one format, and more than one file
+// only where transcripts can follow each other.
+void Parser::settle_output() {
+  OutputArguments& output = arguments_.output;
+  if (output.folder != "-") {
+    if (writes_files_ && output.formats.empty()) output.formats = parse_formats("all");
+    return;
+  }
+  if (output.formats.size() != 1)
+    throw CLI::ValidationError("--output-dir", "standard output takes one format; choose it by --output-format");
+  const bool joins = output.formats[0] == Format::jsonl || output.formats[0] == Format::txt;
+  if (arguments_.files.size() > 1 && !joins)
+    throw CLI::ValidationError("--output-dir", "only jsonl and txt of several files can follow each other on standard "
+                                               "output");
+}
+
+std::optional<Arguments> Parser::parse(std::vector<std::string> written) {
+  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app_.add_option("FILE", arguments_.files, "sound or video files; '-': standard input")
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_model();
+  add_output();
+  add_what();
+  add_sound();
+  add_sampling();
+  add_thresholds();
+  add_prompt();
+  add_running();
+  std::reverse(written.begin(), written.end());  // as CLI11 wants it
+  try {
+    app_.parse(std::move(written));
+  } catch (const CLI::CallForHelp& help) {
+    app_.exit(help);
+    return std::nullopt;
+  }
+  settle();
+  return arguments_;
+}
+
+}  // namespace
+
+std::vector<std::string> normalised(const std::vector<std::string>& written) {
+  std::vector<std::string> normal;
+  for (size_t i = 0; i < written.size(); ++i) {
+    std::string word = written[i];
+    if (word == "--") {
+      normal.insert(normal.end(), written.begin() + i, written.end());
+      break;
+    }
+    if (word.starts_with("--")) {
+      const auto name_end = word.begin() + std::min(word.find('='), word.size());
+      std::replace(word.begin(), name_end, '_', '-');
+    }
+    if (word == "--no-vad") word = "--vad=False";
+    if (std::find(kYesNoOptions.begin(), kYesNoOptions.end(), word) != kYesNoOptions.end()) {
+      const bool has_value = i + 1 < written.size() && yes_or_no(written[i + 1]);
+      word += has_value ? "=" + written[++i] : "=True";
+    }
+    normal.push_back(std::move(word));
+  }
+  return normal;
+}
+
+std::optional<Arguments> parse_arguments(const std::vector<std::string>& written) {
+  return Parser().parse(normalised(written));
+}
+
+}  // namespace sotto

@@ -1,0 +1,41 @@
+// The command line of `sotto transcribe`: openai-whisper's options, written with '-' or '_', and a few of sotto's own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audio/decode.h"
+#include "kernels/network.h"
+#include "models/catalog.h"
+#include "src/options.h"
+#include "src/writers.h"
+
+namespace sotto {
+
+struct OutputArguments {
+  std::string folder = ".";     // "-": standard output
+  std::vector<Format> formats;  // of the files to write; empty: none
+  bool verbose = true;                 // print segments as they come
+  bool quiet = false;                  // nothing on stderr but what went wrong
+};
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string model = "base";
+  FetchOptions fetch;
+  DecodeOptions decoding;
+  NetworkOptions network;
+  TranscribeOptions transcribe;
+  OutputArguments output;
+};
+
+// Arguments after the command's name; none if they asked for help, which is then printed. Throws CLI::ParseError for
+// what can't be understood.
+std::optional<Arguments> parse_arguments(const std::vector<std::string>& written);
+
+// Brings each option to the form that one parser reads: '_' in a name becomes '-', and a yes-or-no option gets its value
+// attached ("--fp16 False" and "--no-vad" become "--fp16=False" and "--vad=False").
+std::vector<std::string> normalised(const std::vector<std::string>& written);
+
+}  // namespace sotto

@@ -1,0 +1,45 @@
+// What a transcription can be asked for. Names and defaults are those of openai-whisper's command line, so that its
+// users find what they know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sotto {
+
+struct SamplingOptions {
+  std::vector<double> temperatures = {0.0, 0.2, 0.4, 0.6, 0.8, 1.0};  // tried in this order until a decoding is good
+  int beam_size = 5;                     // at temperature 0; 1: greedy
+  int best_of = 5;                       // independent samples above temperature 0
+  double patience = 1;                   // beam search ends with round(beam_size * patience) finished beams
+  std::optional<double> length_penalty;  // alpha of ((5 + length) / 6)^alpha, 0 to 1; none: divide by the length
+  std::string suppress_tokens = "-1";    // comma list of tokens; -1 stands for all that aren't speech
+  uint64_t seed = 0;                     // of the samples
+};
+
+// When a decoding counts as failed, or as silence. None: that test is left out.
+struct ThresholdOptions {
+  std::optional<double> compression_ratio = 2.4;  // more: too repetitive
+  std::optional<double> log_prob = -1.0;          // average of the tokens; less: too unsure
+  std::optional<double> no_speech = 0.6;          // more, and too unsure: silence
+};
+
+struct PromptOptions {
+  std::optional<std::string> initial;        // text before the first window
+  bool carry_initial = false;                // ... and before each one
+  bool condition_on_previous_text = true;    // the text so far is the prompt of the next window
+};
+
+struct TranscribeOptions {
+  std::string language;    // code; empty: detected
+  bool translate = false;  // to English
+  SamplingOptions sampling;
+  ThresholdOptions thresholds;
+  PromptOptions prompt;
+  std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; an odd one runs to the end of the sound
+  bool voice_activity = true;           // windows in which no voice is heard aren't decoded
+};
+
+}  // namespace sotto

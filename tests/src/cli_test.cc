@@ -1,0 +1,220 @@
+// The whole program on real speech, with the weights of tiny.en: what a user gets, and what is left when things go wrong.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "program.h"
+#include "test_models.h"
+#include "wav.h"
+
+using nlohmann::json;
+
+namespace {
+
+const std::string kShort = std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-0930.wav";
+const std::string kText = "He might even have been made amiable himself.";
+
+// Options that all tests share, or "" where the weights aren't here.
+std::string with_model() {
+  const auto path = test_model("tiny.en");
+  if (path && std::filesystem::exists(kShort)) return "--model " + *path + " --offline --beam-size 1 --no-vad ";
+  MESSAGE("skipped: the weights of tiny.en or the speech in " << kTestSpeech << " are not here");
+  return "";
+}
+
+#define NEED_MODEL(options)                \
+  const std::string options = with_model(); \
+  if (options.empty()) return
+
+// A transcript as jsonl on standard output.
+json transcribed(const std::string& arguments, const std::string& input = "") {
+  const Ran ran = run_sotto(arguments + " --output-format jsonl --output-dir - --quiet", input);
+  CAPTURE(arguments);
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 0);
+  return json::parse(ran.out);
+}
+
+bool names_no_temporary_file(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(".")) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a bare file prints its segments on stdout, the rest on stderr, and writes nothing") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string program = std::filesystem::absolute(SOTTO_PROGRAM);
+  const Ran ran = run_sotto(options + kShort + " --fp16 False --condition_on_previous_text True");
+  CHECK(ran.status == 0);
+  CHECK(std::regex_match(ran.out, std::regex(R"(\[00:00\.000 --> 00:0\d\.\d\d\d\] +He might even .*himself\.\n)")));
+  CHECK(ran.err.find("tiny.en on ") != std::string::npos);
+  CHECK(ran.err.find('\r') == std::string::npos);  // no progress line where it isn't a terminal
+  const Ran quiet = run_sotto("transcribe " + options + kShort + " --quiet");
+  CHECK(quiet.out == ran.out);
+  CHECK(quiet.err.empty());
+  CHECK(run_sotto(options + kShort + " --quiet --verbose False").out.empty());
+}
+
+TEST_CASE("files are written where they were asked for, whole, in each format") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string target = folder.path() + "/a/b";
+  CHECK(run_sotto(options + kShort + " -o " + target).status == 0);
+  const std::string stem = target + "/" + std::filesystem::path(kShort).stem().string();
+  CHECK(file_content(stem + ".txt") == kText + "\n");
+  CHECK(file_content(stem + ".srt").starts_with("1\n00:00:00,000 --> "));
+  CHECK(file_content(stem + ".vtt").starts_with("WEBVTT\n"));
+  CHECK(file_content(stem + ".tsv").starts_with("start\tend\ttext\n"));
+  CHECK(json::parse(file_content(stem + ".json"))["language"] == "en");
+  CHECK(!std::filesystem::exists(stem + ".jsonl"));
+  CHECK(names_no_temporary_file(target));
+
+  CHECK(run_sotto(options + kShort + " --output_dir=" + folder.path() + " --output_format txt,jsonl").status == 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 3);
+}
+
+TEST_CASE("a folder that can't be made is said before the work begins") {
+  NEED_MODEL(options);
+  const Ran ran = run_sotto(options + kShort + " -o " + kShort + "/below");
+  CHECK(ran.status == 1);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.find(kShort + "/below") != std::string::npos);
+}
+
+TEST_CASE("a file that fails is named, the rest go on, and the status is 1") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string empty = folder.path() + "/empty.wav", text = folder.path() + "/text.mp3";
+  std::ofstream(empty).close();
+  std::ofstream(text) << "this is no sound\n";
+  const Ran ran = run_sotto(options + empty + " " + kShort + " " + text + " " + folder.path() + "/missing.wav" +
+                            " --output-format jsonl --output-dir - --quiet");
+  CHECK(ran.status == 1);
+  CHECK(json::parse(ran.out)["audio"] == kShort);
+  CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 3);
+  for (const char* name : {"empty.wav", "text.mp3", "missing.wav"}) CHECK(ran.err.find(name) != std::string::npos);
+}
+
+TEST_CASE("a pipe, streamed sizes and a header without sound") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const json whole = transcribed(options + kShort);
+  CHECK(whole["text"].get<std::string>().find(kText) != std::string::npos);
+  CHECK(whole["duration"].get<double>() == doctest::Approx(3.29).epsilon(0.01));
+  const json piped = transcribed(options + "-", "cat " + kShort);
+  CHECK(piped["segments"] == whole["segments"]);
+
+  const std::string streamed = folder.path() + "/streamed.wav", hollow = folder.path() + "/hollow.wav";
+  const std::string bytes = file_content(kShort).substr(44);
+  std::vector<int16_t> samples(bytes.size() / 2);
+  std::copy(bytes.begin(), bytes.begin() + samples.size() * 2, reinterpret_cast<char*>(samples.data()));
+  write_wav(streamed, samples, 0xffffffff);
+  CHECK(transcribed(options + streamed)["text"] == whole["text"]);
+  write_wav(hollow, {});
+  CHECK(transcribed(options + hollow)["segments"].empty());
+}
+
+TEST_CASE("sound without a header is taken as it is described") {
+  NEED_MODEL(options);
+  const json transcript = transcribed(options + kTestSpeech + "/goforward.raw --raw s16le:16000:1");
+  CHECK(std::regex_search(transcript["text"].get<std::string>(), std::regex("[Gg]o forward")));
+}
+
+TEST_CASE("clips: only what was asked for, at its own times; behind the end nothing and a warning") {
+  NEED_MODEL(options);
+  const json all = transcribed(options + kShort + " --clip-timestamps 1");
+  CHECK(all["segments"][0]["start"] >= 1);
+  CHECK(all["segments"].back()["end"] <= all["duration"]);
+  const Ran behind = run_sotto(options + kShort + " --clip-timestamps 20");
+  CHECK(behind.status == 0);
+  CHECK(behind.out.empty());
+  CHECK(behind.err.find("warning") != std::string::npos);
+}
+
+TEST_CASE("very short sounds are decoded, and no time passes their end") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/short.wav";
+  for (const int n : {1, 160, 1440, 1600, 1760, 15840}) {
+    CAPTURE(n);
+    write_wav(path, noise(n, 3000));
+    const json transcript = transcribed(options + path);
+    CHECK(transcript["duration"].get<double>() == doctest::Approx(n / 16000.0).epsilon(0.01));
+    for (const json& segment : transcript["segments"]) {
+      CHECK(segment["start"] >= 0);
+      CHECK(segment["start"] <= segment["end"]);
+      CHECK(segment["end"] <= transcript["duration"]);
+    }
+  }
+}
+
+TEST_CASE("silence, hiss and hum give no text") {
+  NEED_MODEL(options);
+  if (!std::filesystem::exists(sotto::sotto_home() + "/models/vad")) {
+    MESSAGE("skipped: the voice activity network isn't here");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string base = folder.path() + "/";
+  write_wav(base + "silence.wav", silence(160000));
+  write_wav(base + "longer.wav", silence(496000));
+  write_wav(base + "hiss.wav", noise(160000, 33));
+  write_wav(base + "hum.wav", hum(160000));
+  const Ran ran = run_sotto(options + " --vad " + base + "*.wav --output-format jsonl --output-dir - --quiet");
+  CHECK(ran.status == 0);
+  std::istringstream lines(ran.out);
+  int n = 0;
+  for (std::string line; std::getline(lines, line); ++n) CHECK(json::parse(line)["text"] == "");
+  CHECK(n == 4);
+}
+
+TEST_CASE("ten seconds of silence have a high no-speech probability and no text without voice detection, too") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/silence.wav";
+  write_wav(path, silence(160000));
+  CHECK(transcribed(options + path)["text"] == "");
+  CHECK(transcribed(options + path + " --initial-prompt 'An interview.'")["text"] == "");
+  const json decoded = transcribed(options + path + " --no-speech-threshold None --temperature-increment-on-fallback None");
+  REQUIRE(!decoded["segments"].empty());
+  CHECK(decoded["segments"][0]["no_speech_prob"] > 0.6);
+}
+
+TEST_CASE("an initial prompt of any length and content does no harm") {
+  NEED_MODEL(options);
+  std::string prompt = "<|endoftext|>";
+  for (int i = 0; i < 600; ++i) prompt += " word";
+  const Ran ran = run_sotto(options + kShort + " --carry_initial_prompt True --initial-prompt '" + prompt + "'");
+  CHECK(ran.status == 0);
+  CHECK(ran.err.find("warning: the initial prompt") != std::string::npos);
+}
+
+TEST_CASE("Ctrl-C ends with status 130, with what there is so far and no half-written file") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/long.wav";
+  write_wav(path, noise(16000 * 600, 3000));
+  // timeout sends SIGINT to the program alone, and ends with the program's status.
+  const std::string command = "timeout --preserve-status -s INT 3 " SOTTO_PROGRAM " " + options + path + " -o " +
+                              folder.path() + " -f json --quiet >/dev/null 2>&1";
+  const int status = std::system(command.c_str());
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(json::parse(file_content(folder.path() + "/long.json")).contains("segments"));
+  CHECK(names_no_temporary_file(folder.path()));
+}
+
+TEST_CASE("a reader that goes away ends the program without a word") {
+  NEED_MODEL(options);
+  const Ran ran = run_sotto(options + kShort + " " + kShort + " --quiet | head -c 1");
+  CHECK(ran.err.empty());
+}
