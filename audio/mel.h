@@ -18,8 +18,8 @@ struct Mel {
 };
 
 // Log10 of the mel power of a growing stretch of sound, before the clamp. Sound is pushed in order; a frame is there as
-// soon as the 200 samples after its centre are (frame 0: 201, for the reflection). Frames before a point can be dropped,
-// so memory is bounded. The values don't depend on how the sound was cut into pushes.
+// soon as the 200 samples after its centre are (frame 0: 201, for the reflection). Frames before a point can be
+// dropped, so memory is bounded. The values don't depend on how the sound was cut into pushes.
 class LogMel {
  public:
   explicit LogMel(int bins);  // 80 or 128

@@ -1,5 +1,5 @@
-// The arithmetic of the log-mel spectrogram for many frames side by side: one frame in each lane of a vector, so no step
-// but the transposition crosses lanes, and a frame's values depend neither on its lane nor on its neighbours.
+// The arithmetic of the log-mel spectrogram for many frames side by side: one frame in each lane of a vector, so no
+// step but the transposition crosses lanes, and a frame's values depend neither on its lane nor on its neighbours.
 #pragma once
 
 #include "models/dims.h"

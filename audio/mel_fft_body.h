@@ -5,21 +5,14 @@
 // exp(-2 pi i n2 k1 / 400), and for each k1 a complex DFT of 25 = 5 * 5 points; n = 25 n1 + n2, k = k1 + 16 k2.
 // About 8,000 operations a frame.
 
+#include "audio/lanes.h"
+
 namespace sotto {
 namespace {
-
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
-typedef float UnalignedLanes __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
-typedef int IntLanes __attribute__((vector_size(kLanes * sizeof(int))));
 
 struct Complex {
   Lanes re, im;
 };
-
-#define SOTTO_INLINE inline __attribute__((always_inline))
-
-SOTTO_INLINE Lanes load(const float* from) { return *reinterpret_cast<const UnalignedLanes*>(from); }
-SOTTO_INLINE void store(float* to, Lanes value) { *reinterpret_cast<UnalignedLanes*>(to) = value; }
 
 SOTTO_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
 SOTTO_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
@@ -186,8 +179,6 @@ float mel_frames(const MelTables& tables, const float* samples, int n_frames, fl
   for (int lane = 1; lane < kLanes; ++lane) maximum = maxima[lane] > maximum ? maxima[lane] : maximum;
   return maximum;
 }
-
-#undef SOTTO_INLINE
 
 }  // namespace
 }  // namespace sotto

@@ -1,6 +1,6 @@
-// Where there is speech: the Silero VAD network for 16 kHz (MIT; github.com/snakers4/silero-vad) in f32, with the weights
-// that the Python package silero-vad 6.2.3 carries as safetensors (those in its ONNX files are others of the same shapes),
-// and the rules that make stretches of speech of its probabilities (the same project's get_speech_timestamps).
+// Where there is speech: the Silero VAD network for 16 kHz (MIT; github.com/snakers4/silero-vad) in f32, with the
+// weights that the Python package silero-vad 6.2.3 carries as safetensors (those in its ONNX files are others of the
+// same shapes), and the rules that make stretches of speech of its probabilities (its get_speech_timestamps).
 #pragma once
 
 #include <cstdint>

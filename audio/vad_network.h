@@ -3,11 +3,11 @@
 
 namespace sotto {
 
-constexpr int kVadContext = 64;                                        // samples of the chunk before
-constexpr int kVadInput = kVadContext + 512 + 64;                      // with 64 reflected ones at the end
-constexpr int kVadBins = 129, kVadPaddedBins = 144;                    // of a DFT of 256 points; a whole number of vectors
+constexpr int kVadContext = 64;                      // samples of the chunk before
+constexpr int kVadInput = kVadContext + 512 + 64;    // with 64 reflected ones at the end
+constexpr int kVadBins = 129, kVadPaddedBins = 144;  // of a DFT of 256 points; a whole number of vectors
 constexpr int kVadState = 128;
-constexpr int kVadBatch = 8;                                           // chunks in one call, at most
+constexpr int kVadBatch = 8;                         // chunks in one call, at most
 
 // Matrices are [in][out], so that the vectors run along the outputs.
 struct VadWeights {

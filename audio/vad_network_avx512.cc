@@ -12,7 +12,8 @@ constexpr int kLanes = 16;
 
 namespace sotto {
 
-void vad_network_avx512(const VadWeights& weights, const float* input, int n, float* h, float* c, float* probabilities) {
+void vad_network_avx512(const VadWeights& weights, const float* input, int n, float* h, float* c,
+                        float* probabilities) {
   vad_network(weights, input, n, h, c, probabilities);
 }
 

@@ -4,17 +4,10 @@
 // 0.66 million multiplications for a chunk of 32 ms. Everything before the LSTM's state is done for up to eight chunks
 // at once; each layer is a matrix product over rows that may overlap, which makes a convolution of it.
 
+#include "audio/lanes.h"
+
 namespace sotto {
 namespace {
-
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
-typedef float UnalignedLanes __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
-typedef int IntLanes __attribute__((vector_size(kLanes * sizeof(int))));
-
-#define SOTTO_INLINE inline __attribute__((always_inline))
-
-SOTTO_INLINE Lanes load(const float* from) { return *reinterpret_cast<const UnalignedLanes*>(from); }
-SOTTO_INLINE void store(float* to, Lanes value) { *reinterpret_cast<UnalignedLanes*>(to) = value; }
 
 // Rows of a layer's input or output: `per_chunk` rows `row_stride` apart for each chunk.
 template <typename Float>
@@ -140,8 +133,6 @@ void vad_network(const VadWeights& weights, const float* input, int n, float* h,
     probabilities[chunk] = lstm_step(weights, with_state, h, c);
   }
 }
-
-#undef SOTTO_INLINE
 
 }  // namespace
 }  // namespace sotto

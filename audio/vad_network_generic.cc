@@ -11,7 +11,8 @@ constexpr int kLanes = 4;
 
 namespace sotto {
 
-void vad_network_generic(const VadWeights& weights, const float* input, int n, float* h, float* c, float* probabilities) {
+void vad_network_generic(const VadWeights& weights, const float* input, int n, float* h, float* c,
+                         float* probabilities) {
   vad_network(weights, input, n, h, c, probabilities);
 }
 

@@ -201,7 +201,7 @@ TEST_CASE("hours through a pipe take no memory that grows") {
   Features features(hours_of_zeros, false, 80);
   Mel mel;
   int64_t seek = 0;
-  long after_20_minutes = 0;
+  [[maybe_unused]] long after_20_minutes = 0;
   std::vector<float> part(480000);
   while (const int n = features.available(seek, kMelFrames)) {
     features.sound(seek * kMelHop, 480000, part.data());

@@ -36,7 +36,7 @@ std::vector<float> tone(int64_t n, double hz, double loudness) {
 
 // librosa.filters.mel(sr=16000, n_fft=400, n_mels=bins), the way its documentation puts it: triangles over fftfreq.
 std::vector<double> slaney_filters(int bins) {
-  auto to_mel = [](double hz) { return hz < 1000 ? hz / (200.0 / 3) : 15 + std::log(hz / 1000) / (std::log(6.4) / 27); };
+  auto to_mel = [](double hz) { return hz < 1000 ? hz * 3 / 200 : 15 + std::log(hz / 1000) / (std::log(6.4) / 27); };
   auto to_hz = [](double mel) { return mel < 15 ? mel * 200 / 3 : 1000 * std::exp((mel - 15) * std::log(6.4) / 27); };
   std::vector<double> edge(bins + 2), filters(bins * 201);
   for (int i = 0; i < bins + 2; ++i) edge[i] = to_hz(to_mel(8000) * i / (bins + 1));

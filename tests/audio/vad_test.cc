@@ -36,7 +36,7 @@ std::optional<std::string> weights_path() {
   try {
     return locate_vad({.offline = true, .quiet = true});
   } catch (const Error&) {
-    MESSAGE("skipped: the voice activity model is not on this machine (sotto models fetch silero-vad)");
+    MESSAGE("skipped: the voice activity model is not on this machine (sotto models fetch vad)");
     return std::nullopt;
   }
 }
