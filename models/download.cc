@@ -11,7 +11,6 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <vector>
 
