@@ -25,7 +25,8 @@ struct Settings {
   int rows = 1;              // beams at temperature 0 (1: greedy), independent samples above it
   float patience = 1;        // beams: stop at round(rows * patience) finished ones
   float temperature = 0;
-  uint64_t sample_key = 0;   // above temperature 0: hash of seed, window's start and attempt; noise is keyed by this, row, step and token
+  uint64_t sample_key = 0;   // above temperature 0: hash of seed, window's start and attempt; the noise is keyed by this,
+                             // row, step and token
   bool timestamps = true;    // apply the timestamp grammar; false: the prompt ends in <|notimestamps|>
   int max_initial_timestamp = 50;  // the first timestamp is at most this many steps of 0.02 s; negative: no limit
   int token_limit = kSampleLimit;  // tokens a row may sample; also bounded by the context of 448
