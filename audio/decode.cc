@@ -37,7 +37,7 @@ struct Decoder::State {
   std::vector<std::string> warnings;
 
   State(const std::string& path, const DecodeOptions& options)
-      : source(path, options), downmix(ready), timeline(source.duration_s()) {}
+      : source(path, options), downmix(ready), timeline(source.declared_duration_s()) {}
 
   void warn(const std::string& sentence) { warnings.push_back(source.name() + ": " + sentence); }
 
@@ -69,7 +69,7 @@ struct Decoder::State {
     if (placement.drop < frame->nb_samples) downmix.push(std::move(frame), placement.drop);
     if (downmix.used_one_channel() && !told_one_channel) {
       told_one_channel = true;
-      warn("its channels cancel each other out, so only the loudest of them is used where they do");
+      warn("mixing its channels loses sound (they cancel each other out), so where it does the loudest one is used");
     }
   }
 

@@ -15,7 +15,7 @@ namespace {
 // with a correlation beyond -0.98, which no ordinary stereo is for half a second.
 constexpr double kLost = 0.01;
 constexpr double kFound = 0.05;       // and this far (13 dB) is a mix that can be taken again
-constexpr double kAudible = 1e-7;     // energy of steps below which a block says nothing: speech at about -55 dB
+constexpr double kAudible = 1e-8;     // bend_energy below which a block says nothing: speech at about -55 dB
 constexpr double kLouder = 10.0;      // another channel must be 10 dB above the one taken
 constexpr int kBlocksToReturn = 4;    // of half a second
 constexpr float kAbsurd = 1e6f;       // no recording is 120 dB over full scale
@@ -58,21 +58,24 @@ bool read_channel(const AVFrame& frame, int c, int64_t first, std::vector<float>
   }
 }
 
-// Energy of the steps from sample to sample: as loudness, but deaf to offsets, hum and the rumble of an LFE channel,
-// which would win against any speech.
-double step_energy(const std::vector<float>& samples) {
+// Energy of the second differences: as loudness, but deaf to offsets, hum and the rumble of an LFE channel, which would
+// win against any speech.
+double bend_energy(const std::vector<float>& samples) {
   constexpr size_t kLanes = 16;
   double energy = 0.0;
-  for (size_t i = 1; i < samples.size();) {
+  for (size_t i = 2; i < samples.size();) {
     float sums[kLanes] = {};
     const size_t end = std::min(samples.size(), i + 4096);
     for (; i + kLanes <= end; i += kLanes) {
       for (size_t k = 0; k < kLanes; ++k) {
-        const float step = samples[i + k] - samples[i + k - 1];
-        sums[k] += step * step;
+        const float bend = samples[i + k] - 2.0f * samples[i + k - 1] + samples[i + k - 2];
+        sums[k] += bend * bend;
       }
     }
-    for (; i < end; ++i) sums[0] += (samples[i] - samples[i - 1]) * (samples[i] - samples[i - 1]);
+    for (; i < end; ++i) {
+      const float bend = samples[i] - 2.0f * samples[i - 1] + samples[i - 2];
+      sums[0] += bend * bend;
+    }
     for (float sum : sums) energy += sum;
   }
   return energy;
@@ -95,7 +98,8 @@ std::vector<double> mix_weights(const AVChannelLayout& layout) {
 
 bool Downmix::fits(const AVFrame& frame) const {
   return frame.format == format_ && frame.sample_rate == rate_ && frame.ch_layout.nb_channels == layout_.nb_channels &&
-         (frame.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC || av_channel_layout_compare(&frame.ch_layout, &layout_) == 0);
+         (frame.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC ||
+          av_channel_layout_compare(&frame.ch_layout, &layout_) == 0);
 }
 
 // Takes over a frame's format. As the ffmpeg program does, a change ends one resampler and starts another, and channels
@@ -180,14 +184,14 @@ Downmix::Levels Downmix::measure() const {
     mix.assign(piece.frame->nb_samples - piece.first, 0.0f);
     for (int c = 0; c < channels; ++c) {
       if (!read_channel(*piece.frame, c, piece.first, samples)) continue;
-      levels.channel[c] += step_energy(samples);
+      levels.channel[c] += bend_energy(samples);
       const float weight = static_cast<float>(weights_[c]);
       for (size_t i = 0; i < mix.size(); ++i) mix[i] += weight * samples[i];
     }
-    levels.mix += step_energy(mix);
+    levels.mix += bend_energy(mix);
   }
-  const double octaves = static_cast<double>(rate_) / kSampleRate;  // steps are smaller where samples are denser
-  const double scale = octaves * octaves / static_cast<double>(block_samples_);
+  const double density = static_cast<double>(rate_) / kSampleRate;  // where samples are denser they bend less
+  const double scale = std::pow(density, 4) / static_cast<double>(block_samples_);
   for (double& level : levels.channel) level *= scale;
   levels.mix *= scale;
   return levels;

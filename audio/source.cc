@@ -72,8 +72,11 @@ RawSpec parse_raw(const std::string& spec) {
     return error == std::errc() && end == text.data() + text.size() && value >= low && value <= high ? value : -1;
   };
   const std::string usage = "; write it as sample format:rate:channels, for example s16le:8000:1";
-  if (parts.size() < 2 || parts.size() > 3) throw Error("headerless sound can't be described by \"" + spec + "\"" + usage);
-  RawSpec raw{parts[0], number(parts[1], kMinRate, kMaxRate), parts.size() == 3 ? number(parts[2], 1, kMaxChannels) : 1};
+  if (parts.size() < 2 || parts.size() > 3) {
+    throw Error("headerless sound can't be described by \"" + spec + "\"" + usage);
+  }
+  RawSpec raw{parts[0], number(parts[1], kMinRate, kMaxRate)};
+  raw.channels = parts.size() == 3 ? number(parts[2], 1, kMaxChannels) : 1;
   if (!contains(kRawFormats, raw.format)) {
     throw Error("there is no sample format \"" + raw.format + "\" in \"" + spec + "\": use s16le, s16be, u8, s24le, "
                 "s32le, f32le, f64le, alaw, mulaw or one of ffmpeg's other PCM formats");
@@ -173,8 +176,9 @@ void Source::refuse_unopened(int code, const DecodeOptions& options) const {
     throw Error(name_ + " has no header that says how it was recorded: if it is headerless sound, describe it, as in " +
                 std::string(kRawHint));
   }
-  throw Error(name_ + " holds no sound that can be decoded: it is no audio or video file, or its header is damaged or " +
-              (regular_file_ ? "cut off" : "only at its end, which a pipe can't go back from"));
+  throw Error(name_ + " holds no sound that can be decoded: " +
+              (regular_file_ ? "it is no audio or video file, or its header is damaged or cut off"
+                             : "it is empty, or no audio or video, or its index is at the end, out of a pipe's reach"));
 }
 
 // Formats without a header are recognised by the file's name alone, with a rate that is only a guess; so are noises
@@ -203,8 +207,8 @@ void Source::choose_stream(int audio_track) {
                                                  : " holds no sound that can be decoded"));
   }
   if (audio_track >= static_cast<int>(tracks.size())) {
-    throw Error(name_ + " has no audio track " + std::to_string(audio_track) + ": it has " +
-                std::to_string(tracks.size()) + ", counted from 0");
+    const std::string n = std::to_string(tracks.size()) + (tracks.size() == 1 ? " audio track" : " audio tracks");
+    throw Error(name_ + " has no audio track " + std::to_string(audio_track) + ": it has " + n + ", numbered from 0");
   }
   if (audio_track >= 0) {
     stream_ = tracks[audio_track];
@@ -272,10 +276,10 @@ void Source::note_damage() {
 }
 
 // Some decoders take in a packet or two before they give out the first frame, with the stamp of the latest packet.
-// That is no silence.
+// That is no silence; but beside a picture the stamps are right.
 void Source::note_first(const AVFrame& frame) {
   got_frame_ = true;
-  if (packets_to_first_frame_ < 2 || damaged_ > 0) return;
+  if (packets_to_first_frame_ < 2 || damaged_ > 0 || format_->nb_streams > 1) return;
   if (frame.pts == AV_NOPTS_VALUE || first_packet_ == AV_NOPTS_VALUE) return;
   const double late_s = static_cast<double>(frame.pts - first_packet_) * av_q2d(stream_->time_base);
   if (late_s > 0.0 && late_s < kMaxWarmUpS) warm_up_ = frame.pts - first_packet_;
@@ -304,11 +308,17 @@ std::optional<int64_t> Source::stamp(const AVFrame& frame) const {
   constexpr int64_t kSaneS = 1LL << 31;
   if (frame.pts == AV_NOPTS_VALUE) return std::nullopt;
   const AVRational rate = {1, frame.sample_rate};
-  const int64_t start = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
+  const int64_t start = start_us();
   const int64_t pts = av_sat_sub64(frame.pts, warm_up_);
   const int64_t us = av_rescale_q(pts, stream_->time_base, AV_TIME_BASE_Q);
   if (std::max(std::abs(us / AV_TIME_BASE), std::abs(start / AV_TIME_BASE)) > kSaneS) return std::nullopt;
   return av_rescale_q(pts, stream_->time_base, rate) - av_rescale_q(start, AV_TIME_BASE_Q, rate);
+}
+
+int64_t Source::start_us() const { return format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time; }
+
+std::optional<double> Source::declared_duration_s() const {
+  return format_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM ? duration_s() : std::nullopt;
 }
 
 std::optional<double> Source::duration_s() const {
@@ -317,11 +327,16 @@ std::optional<double> Source::duration_s() const {
 }
 
 std::optional<double> Source::claimed_end_s() const {
-  if (regular_file_ && std::string_view(format_->iformat->name) == "wav") {
+  const std::string_view format = format_->iformat->name;
+  if (regular_file_ && format == "wav") {
     if (const auto claimed = wav_length_s(path_ == "-" ? "/dev/stdin" : path_)) return claimed;
   }
-  if (format_->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return std::nullopt;
+  if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return std::nullopt;
+  if (format == "avi") return std::nullopt;  // counts a late start in, which the stamps leave out
   if (stream_->duration > 0) return static_cast<double>(stream_->duration) * av_q2d(stream_->time_base);
+  int64_t us = 0;  // Matroska says it in a tag for each track
+  const AVDictionaryEntry* tag = av_dict_get(stream_->metadata, "DURATION", nullptr, 0);
+  if (tag && av_parse_time(&us, tag->value, 1) >= 0) return static_cast<double>(us - start_us()) / AV_TIME_BASE;
   if (format_->nb_streams == 1) return duration_s();
   return std::nullopt;
 }

@@ -30,6 +30,7 @@ class Source {
   bool stopped_early() const { return read_error_ < 0; }  // reading failed before the end
   std::string read_error() const { return av::error_text(read_error_); }
   std::optional<double> duration_s() const;               // of the whole container, also if only estimated
+  std::optional<double> declared_duration_s() const;      // only if its header says it
   std::optional<double> claimed_end_s() const;            // where the stream says that it ends, if it can be trusted
 
  private:
@@ -39,6 +40,7 @@ class Source {
   void choose_stream(int audio_track);
   void open_codec();
   bool send_packet();
+  int64_t start_us() const;
   void note_damage();
   void note_first(const AVFrame& frame);
   static int interrupted(void* self);

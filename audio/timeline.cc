@@ -31,10 +31,10 @@ bool Timeline::believable(double from_s, double gap_s) const {
 Timeline::Placement Timeline::place(int rate, int64_t n, std::optional<int64_t> stamp, std::optional<int64_t> next) {
   set_rate(rate);
   Placement placement;
-  const int64_t tolerance = std::llround((started_ ? kToleranceS : kStartToleranceS) * rate);
+  const double tolerance_s = dropping_ ? 0.0 : started_ ? kToleranceS : kStartToleranceS;
   const int64_t drift = stamp ? *stamp + shift_ - clock_ : 0;
   const bool confirmed = stamp && (!next || std::abs(*next - (*stamp + n)) <= std::llround(kToleranceS * rate));
-  if (std::abs(drift) > tolerance && confirmed) {
+  if (std::abs(drift) > std::llround(tolerance_s * rate) && confirmed) {
     const double jump_s = static_cast<double>(drift) / rate;
     if (drift > 0 && believable(now_s(), jump_s)) {
       placement.silence = drift;
@@ -45,6 +45,7 @@ Timeline::Placement Timeline::place(int rate, int64_t n, std::optional<int64_t> 
       shift_ -= drift;
     }
   }
+  dropping_ = placement.drop == n;
   clock_ += placement.silence + n - placement.drop;
   started_ = true;
   return placement;

@@ -41,6 +41,7 @@ class Timeline {
   int64_t clock_ = 0;  // end of what was placed, in samples at rate_
   int64_t shift_ = 0;  // added to stamps: what jumps that were not followed have taken out
   bool started_ = false;
+  bool dropping_ = false;  // an overlap goes on: to be dropped to its very end
 };
 
 }  // namespace sotto

@@ -97,7 +97,8 @@ std::string wav(const WavHeader& h, const std::string& data) {
   const uint32_t size = h.data_size == 0xFFFFFFFF ? static_cast<uint32_t>(data.size()) : h.data_size;
   const std::string format = little(h.format, 2) + little(h.channels, 2) + little(h.rate, 4) +
                              little(uint64_t{h.rate} * h.block_align, 4) + little(h.block_align, 2) + little(h.bits, 2);
-  const std::string body = "WAVEfmt " + little(format.size(), 4) + format + h.before_data + "data" + little(size, 4) + data;
+  const std::string body =
+      "WAVEfmt " + little(format.size(), 4) + format + h.before_data + "data" + little(size, 4) + data;
   return "RIFF" + little(body.size(), 4) + body;
 }
 
