@@ -1,5 +1,5 @@
-// Which of several decodings of a window is taken, whether it is good enough, and whether the window was silent. Source:
-// openai/whisper transcribe.py and decoding.py.
+// Which of several decodings of a window is taken, whether it is good enough, and whether the window was silent.
+// Source: openai/whisper transcribe.py and decoding.py.
 #pragma once
 
 #include <cstdint>

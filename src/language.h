@@ -17,8 +17,8 @@ struct Spoken {
   bool translate = false;
 };
 
-// What was asked for, fitted to the model: one for English alone has no other language and no translation, which is said
-// through warn. Throws Error for a language that this model hasn't learnt.
+// What was asked for, fitted to the model: one for English alone has no other language and no translation, which is
+// said through warn. Throws Error for a language that this model hasn't learnt.
 Spoken fit_to_model(const TranscribeOptions& options, const Dims& dims, const Tokenizer& tokenizer,
                     const std::function<void(const std::string&)>& warn);
 

@@ -38,7 +38,7 @@ struct TranscribeOptions {
   SamplingOptions sampling;
   ThresholdOptions thresholds;
   PromptOptions prompt;
-  std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; an odd one runs to the end of the sound
+  std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; without a last end: the sound's end
   bool voice_activity = true;           // windows in which no voice is heard aren't decoded
 };
 

@@ -1,6 +1,7 @@
 """Compares sotto with what the reference implementation gave, clip by clip.
 
 usage: golden_check.py SOTTO AUDIO GOLDEN.jsonl… [--models FOLDER] [--gap PROGRAM] [--only TEXT] [--threads N]
+                       [--engine NAME] [--precision NAME]
 
 GOLDEN.jsonl is named MODEL.greedy*.jsonl or MODEL.beam5*.jsonl; a line of it holds one clip: `audio` (a path below the
 folder AUDIO), `language`, `text`, `segments` with `seek`, `tokens`, `avg_logprob`, `no_speech_prob`. Where AUDIO has a
@@ -34,6 +35,8 @@ def arguments():
     parser.add_argument("--gap")
     parser.add_argument("--only", default="", help="clips whose path has this in it")
     parser.add_argument("--threads", default="0")
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--precision", default="f32")
     return parser.parse_args()
 
 
@@ -42,7 +45,8 @@ def languages_to_detect(audio):
     if not manifest.exists():
         return set()
     with manifest.open(encoding="utf-8", newline="") as lines:
-        return {row["path"] for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if not row["language"]}
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {row["path"] for row in rows if not row["language"]}
 
 
 def model_path(args, name):
@@ -51,9 +55,10 @@ def model_path(args, name):
 
 def run_sotto(args, model, beam, clips, language):
     """What sotto gives for clips of one language (None: to be detected), by their names."""
-    command = [args.sotto, "transcribe", *(str(args.audio / clip) for clip in clips), "--model", model_path(args, model),
-               "--beam-size", beam, "--mode", "sequential", "--no-vad", "--temperature", "0",
-               "--temperature-increment-on-fallback", "None", "--threads", args.threads,
+    command = [args.sotto, "transcribe", *(str(args.audio / clip) for clip in clips),
+               "--model", model_path(args, model), "--beam-size", beam, "--mode", "sequential", "--no-vad",
+               "--temperature", "0", "--temperature-increment-on-fallback", "None", "--threads", args.threads,
+               "--engine", args.engine, "--precision", args.precision,
                "--output-format", "jsonl", "--output-dir", "-", "--quiet"]
     if language:
         command += ["--language", language]
@@ -86,7 +91,7 @@ def first_difference(ours, theirs):
 def gap(args, model, clip, language, difference):
     """How near the two tokens were; None where that can't be asked."""
     seek, history, before, ours, theirs = difference
-    if not args.gap or not args.models or isinstance(ours, str) and ours != END or isinstance(theirs, str) and theirs != END:
+    if not args.gap or not args.models or any(isinstance(token, str) and token != END for token in (ours, theirs)):
         return None
     eot = "50256" if model.endswith(".en") else "50257"
     tokens = [",".join(map(str, some)) or "-" for some in (history[-223:], before)]

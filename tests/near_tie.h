@@ -31,7 +31,8 @@ inline double gap_between(sotto::Network& network, int slot, const std::vector<i
 
   const std::vector<float> all = network.logits(slot, tokens);
   const float* logits = all.data() + (tokens.size() - 1) * rules.vocabulary;
-  if ((one < special.first_timestamp) == (other < special.first_timestamp)) return std::abs(logits[one] - logits[other]);
+  const bool same_kind = (one < special.first_timestamp) == (other < special.first_timestamp);
+  if (same_kind) return std::abs(logits[one] - logits[other]);
 
   const sotto::Allowed allowed = sotto::allowed_next(rules, row);
   double best_text = -INFINITY, timestamps = 0;

@@ -98,6 +98,15 @@ class Parser {
       target = *value;
     });
   }
+  // One of some words.
+  void one_of(const std::string& name, const std::vector<std::string>& words, const std::string& help,
+              std::string& target) {
+    const std::string all = CLI::detail::join(words, "|");
+    option(name, all, help, [=, &target](const std::string& written) {
+      if (std::find(words.begin(), words.end(), written) == words.end()) refuse(name, written, "one of " + all);
+      target = written;
+    });
+  }
   // A number, or None.
   void threshold(const std::string& name, double low, double high, const std::string& wanted, const std::string& help,
                  std::optional<double>& target) {
@@ -112,7 +121,8 @@ class Parser {
   double temperature_ = 0;
   std::optional<double> increment_ = 0.2;
   bool writes_files_ = false;
-  bool fp16_ = true;  // understood, but of no effect
+  std::string mode_;  // understood, but of no effect: there is one
+  bool fp16_ = true;  // likewise
 };
 
 void Parser::add_model() {
@@ -163,9 +173,11 @@ void Parser::add_what() {
 
 void Parser::add_sound() {
   group_ = "Sound";
-  option("--audio-track", "N", "which of a video's sound tracks, from 0 (the best)", [this](const std::string& written) {
-    arguments_.decoding.audio_track = whole_number("--audio-track", written, 0, 1e6, "a track's number, from 0 on");
-  });
+  option("--audio-track", "N", "which of a video's sound tracks, from 0 (the best)",
+         [this](const std::string& written) {
+           arguments_.decoding.audio_track =
+               whole_number("--audio-track", written, 0, 1e6, "a track's number, from 0 on");
+         });
   option("--raw", "FORMAT:RATE:CHANNELS", "the sound has no header, for example s16le:8000:1",
          [this](const std::string& written) { arguments_.decoding.raw = written; });
 }
@@ -225,13 +237,15 @@ void Parser::add_prompt() {
 
 void Parser::add_running() {
   group_ = "Running";
-  option("--threads", "N", "threads; 0: as many as there are processors for it (0)", [this](const std::string& written) {
-    arguments_.network.threads = whole_number("--threads", written, 0, 1024, "a whole number from 0 to 1024");
-  });
-  option("--mode", "MODE", "sequential: each window after the one before it (sequential)",
-         [](const std::string& written) {
-           if (written != "sequential") refuse("--mode", written, "a mode; there is 'sequential'");
+  option("--threads", "N", "threads; 0: as many as there are processors for it (0)",
+         [this](const std::string& written) {
+           arguments_.network.threads = whole_number("--threads", written, 0, 1024, "a whole number from 0 to 1024");
          });
+  one_of("--mode", {"sequential"}, "each window after the one before it (sequential)", mode_);
+  one_of("--engine", {"auto", "cpu", "reference"}, "which network runs: this processor's, or the plain one (auto)",
+         arguments_.network.engine);
+  one_of("--precision", {"auto", "f32", "bf16", "int8"}, "of the network's arithmetic (auto)",
+         arguments_.network.precision);
   yes_no("--fp16", "accepted for openai-whisper's sake; the engine chooses its precision", fp16_);
 }
 
@@ -250,8 +264,8 @@ void Parser::settle() {
   settle_output();
 }
 
-// A folder alone stands for every format, as in openai-whisper. Standard output takes one format, and more than one file
-// only where transcripts can follow each other.
+// A folder alone stands for every format, as in openai-whisper. Standard output takes one format, and more than one
+// file only where transcripts can follow each other.
 void Parser::settle_output() {
   OutputArguments& output = arguments_.output;
   if (output.folder != "-") {

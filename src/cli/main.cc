@@ -1,5 +1,6 @@
 // The program: which command is meant, and how its errors end.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -30,22 +31,33 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
   sotto --version
 )";
 
+int usage_error(const CLI::ParseError& error, const char* command) {
+  std::fprintf(stderr, "sotto: %s\n'sotto %s --help' tells more.\n", error.what(), command);
+  return 2;
+}
+
 int models(std::vector<std::string> words) {
   CLI::App app("", "sotto");
   sotto::add_models_command(app);
-  app.require_subcommand(1);
+  if (words.size() == 1) words.push_back("--help");
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(std::move(words));
     return 0;
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : throw;
+    return usage_error(error, "models");
   }
 }
 
 int transcribe(const std::vector<std::string>& words) {
-  const auto arguments = sotto::parse_arguments(words);
-  return arguments ? sotto::transcribe_command(*arguments) : 0;
+  try {
+    const auto arguments = sotto::parse_arguments(words);
+    return arguments ? sotto::transcribe_command(*arguments) : 0;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error, "transcribe");
+  }
 }
 
 int run(std::vector<std::string> words) {
@@ -66,9 +78,6 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // "sotto FILE | head" ends without a word
   try {
     return run({argv + 1, argv + argc});
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "sotto: %s\n'sotto transcribe --help' lists the options.\n", error.what());
-    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sotto: %s\n", error.what());
     return 1;

@@ -1,4 +1,5 @@
-// The whole program on real speech, with the weights of tiny.en: what a user gets, and what is left when things go wrong.
+// The whole program on real speech, with the weights of tiny.en: what a user gets, and what is left when things go
+// wrong.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -184,7 +185,8 @@ TEST_CASE("ten seconds of silence have a high no-speech probability and no text 
   write_wav(path, silence(160000));
   CHECK(transcribed(options + path)["text"] == "");
   CHECK(transcribed(options + path + " --initial-prompt 'An interview.'")["text"] == "");
-  const json decoded = transcribed(options + path + " --no-speech-threshold None --temperature-increment-on-fallback None");
+  const json decoded =
+      transcribed(options + path + " --no-speech-threshold None --temperature-increment-on-fallback None");
   REQUIRE(!decoded["segments"].empty());
   CHECK(decoded["segments"][0]["no_speech_prob"] > 0.6);
 }

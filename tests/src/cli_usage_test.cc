@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -33,7 +34,8 @@ TEST_CASE("help is short first and whole on demand; the version is one line") {
         "--length-penalty", "--temperature", "--best-of", "--initial-prompt", "--condition-on-previous-text",
         "--temperature-increment-on-fallback", "--compression-ratio-threshold", "--logprob-threshold",
         "--no-speech-threshold", "--suppress-tokens", "--carry-initial-prompt", "--clip-timestamps", "--model-dir",
-        "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--mode", "--vad", "--offline", "--quiet"}) {
+        "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--mode", "--vad", "--offline",
+        "--quiet"}) {
     CAPTURE(option);
     CHECK(whole.out.find(option) != std::string::npos);
   }
@@ -51,6 +53,7 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --task sing", "transcribe or translate");
   check_refused("a.wav --language klingon", "klingon");
   check_refused("a.wav --mode batched", "sequential");
+  check_refused("a.wav --engine abacus", "reference");
   check_refused("a.wav -f doc", "doc");
   check_refused("a.wav --fp16=maybe", "True or False");
   check_refused("a.wav --audio-track -1", "--audio-track");
@@ -66,7 +69,7 @@ TEST_CASE("numbers out of range, and what is no number, are refused") {
         "--temperature-increment-on-fallback 0", "--temperature-increment-on-fallback -0.2",
         "--compression-ratio-threshold x", "--logprob-threshold nan", "--no-speech-threshold ''", "--seed -1",
         "--clip-timestamps -5", "--clip-timestamps 10,5", "--clip-timestamps 1,,2", "--clip-timestamps nan"})
-    check_refused(std::string("a.wav ") + arguments, std::string(arguments).substr(0, std::string(arguments).find(' ')));
+    check_refused(std::string("a.wav ") + arguments, std::string(arguments, std::strcspn(arguments, " ")));
 }
 
 TEST_CASE("standard output takes one format, of several files only what can be joined") {

@@ -31,7 +31,7 @@ TEST_CASE("the best hypothesis: by length, or by the length penalty") {
 
   const std::vector<Hypothesis> equal = {{.tokens = {1}, .sum_log_prob = -1}, {.tokens = {2}, .sum_log_prob = -1}};
   CHECK(&best_hypothesis(equal, std::nullopt) == &equal[0]);
-  const std::vector<Hypothesis> empty_first = {{.tokens = {}, .sum_log_prob = -0.1}, {.tokens = {2}, .sum_log_prob = -9}};
+  const std::vector<Hypothesis> empty_first = {{.tokens = {}, .sum_log_prob = -1}, {.tokens = {2}, .sum_log_prob = -9}};
   CHECK(&best_hypothesis(empty_first, std::nullopt) == &empty_first[1]);
 }
 

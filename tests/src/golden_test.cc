@@ -83,24 +83,28 @@ void compare(Engine& engine, const json& clip, int beam_size) {
   }
 }
 
-void compare_all(const std::string& model, const std::string& decoding, int beam_size) {
+void compare_all(const std::string& engine_name, const std::string& model, const std::string& decoding,
+                 int beam_size) {
+  CAPTURE(engine_name);
   const auto path = test_model(model);
   if (!path || !std::filesystem::exists(kTestSpeech)) {
     MESSAGE("skipped: the weights of " << model << " or the speech in " << kTestSpeech << " are not here");
     return;
   }
-  Engine engine = open_engine(*path, {.max_rows = beam_size});
+  Engine engine = open_engine(*path, {.max_rows = beam_size, .engine = engine_name, .precision = "f32"});
   for (const json& clip : golden(model + "." + decoding)) compare(engine, clip, beam_size);
 }
 
 }  // namespace
 
 TEST_CASE("greedy decoding gives the reference's tokens, times and probabilities") {
-  compare_all("tiny.en", "greedy", 1);
-  compare_all("base", "greedy", 1);
+  compare_all("reference", "tiny.en", "greedy", 1);
+  compare_all("auto", "tiny.en", "greedy", 1);
+  compare_all("auto", "base", "greedy", 1);
 }
 
 TEST_CASE("beam search gives the reference's tokens, times and probabilities") {
-  compare_all("tiny.en", "beam5", 5);
-  compare_all("base", "beam5", 5);
+  compare_all("reference", "tiny.en", "beam5", 5);
+  compare_all("auto", "tiny.en", "beam5", 5);
+  compare_all("auto", "base", "beam5", 5);
 }

@@ -20,7 +20,7 @@ namespace {
 // An engine with a script, a file of some length, and what came of them.
 struct Scene {
   explicit Scene(int vocabulary = 51864)
-      : engine{std::make_shared<Weights>(Weights{.dims = {.mel_bins = 80, .vocabulary = vocabulary}, .name = "scripted"}),
+      : engine{std::make_shared<Weights>(Weights{.dims = {.mel_bins = 80, .vocabulary = vocabulary}, .name = "script"}),
                Tokenizer(vocabulary), std::make_unique<ScriptedNetwork>(vocabulary), nullptr},
         network(static_cast<ScriptedNetwork&>(*engine.network)) {
     listener.warning = [this](const std::string& sentence) { warnings.push_back(sentence); };
@@ -78,7 +78,7 @@ TEST_CASE("windows follow each other, and each knows the text before it") {
   CHECK(transcript.segments[2].avg_log_prob == doctest::Approx(-0.2));
   CHECK(transcript.duration_s == doctest::Approx(40));
   CHECK(transcript.language == "en");
-  CHECK(transcript.model == "scripted");
+  CHECK(transcript.model == "script");
   CHECK(scene.heard.size() == 3);
 
   const SpecialTokens& special = scene.engine.tokenizer.special();

@@ -1,8 +1,8 @@
 // Prints how near to each other two tokens were that might follow in one window; golden_check.py asks it.
 //
 // usage: golden_gap MODEL AUDIO SEEK LANGUAGE HISTORY SAMPLED ONE OTHER
-//   SEEK: the window's first frame; LANGUAGE: its code; HISTORY: tokens of the text before the window, and SAMPLED: those
-//   of the window before the two, with commas between them, or "-"; ONE, OTHER: the two tokens.
+//   SEEK: the window's first frame; LANGUAGE: its code; HISTORY: tokens of the text before the window, and SAMPLED:
+//   those of the window before the two, with commas between them, or "-"; ONE, OTHER: the two tokens.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
