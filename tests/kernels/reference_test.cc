@@ -31,7 +31,7 @@ const std::shared_ptr<const Weights>& small_weights() {
 }
 
 std::unique_ptr<Network> small_network(int slots = 1, int threads = 2, int max_rows = 5) {
-  return open_network(small_weights(), {threads, slots, max_rows});
+  return open_network(small_weights(), {threads, slots, max_rows, "reference"});
 }
 
 void encode(Network& network, int slot, uint32_t mel_seed) {
@@ -355,7 +355,7 @@ TEST_CASE("samples follow their key alone") {
 }
 
 TEST_CASE("an English-only model knows no languages") {
-  const auto network = open_network(synthetic_weights({64, 1, 1, 1, 128, 51864}), {1, 1, 1});
+  const auto network = open_network(synthetic_weights({64, 1, 1, 1, 128, 51864}), {1, 1, 1, "reference"});
   encode(*network, 0, 8);
   const Beginning beginning = begin(*network, 0, {special_tokens(51864).sot}, {});
   CHECK(beginning.no_speech_prob > 0);
