@@ -51,7 +51,7 @@ static void attention(const HeadAttention& h) {
   alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename T::Element)];
   alignas(64) float scores[kAttentionRows][kKeyBlock];
   alignas(64) float out[kAttentionRows][kHead64] = {};
-  typename T::Sum sums[kAttentionRows][kVectors];
+  vf sums[kAttentionRows][kVectors];
   Softmax so_far;
   for (int r = 0; r < h.rows; ++r) {
     to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], splat(kLog2e / 8));
@@ -64,7 +64,7 @@ static void attention(const HeadAttention& h) {
       for (int r = 0; r < h.rows; ++r)
         for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(0);
       const int64_t at = int64_t(key / kPanel + panel) * (kHead64 / kGroupValues) * kPanel * T::kBBytes;
-      tiles<T>(q[0], sizeof(q[0]), h.rows, static_cast<const char*>(h.k) + at, kHead64 / kGroupValues, sums);
+      tiles<T>(q[0], sizeof(q[0]), h.rows, static_cast<const char*>(h.k) + at, kHead64 / kGroupValues, {}, sums);
       for (int r = 0; r < h.rows; ++r)
         for (int v = 0; v < kVectors; ++v) store_f32(scores[r] + panel * kPanel + v * kLanes, sums[r][v]);
     }
@@ -76,7 +76,7 @@ static void attention(const HeadAttention& h) {
         for (int v = 0; v < kVectors; ++v) sums[r][v] = load_f32(out[r] + panel * kPanel + v * kLanes);
       const int64_t at = (int64_t(panel) * all_keys + key) / kGroupValues * kPanel * T::kBBytes;
       tiles<T>(reinterpret_cast<char*>(scores[0]), sizeof(scores[0]), h.rows, static_cast<const char*>(h.v) + at,
-               kKeyBlock / kGroupValues, sums);
+               kKeyBlock / kGroupValues, {}, sums);
       for (int r = 0; r < h.rows; ++r)
         for (int v = 0; v < kVectors; ++v) store_f32(out[r] + panel * kPanel + v * kLanes, sums[r][v]);
     }

@@ -6,17 +6,17 @@
 // all row tiles of a block pass over it. Below kTileRows rows the product is bound by the reading of B.
 
 constexpr int kPanel = kLanes * kVectors;
-constexpr int kChunk = 128;     // groups
+constexpr int kChunk = 128;     // groups; of int8, as many as have one scale
 constexpr int kBlockRows = 96;  // rows under one chunk
 
 struct OfF32 {
+  static constexpr bool kScaledSums = false;
   using Element = float;
   using Sum = vf;
   using Factor = vf;
   static constexpr int kABytes = 4, kBBytes = 4;  // of a group
   static inline Factor broadcast(const char* a) { return splat(*reinterpret_cast<const float*>(a)); }
   static inline Factor load(const char* b) { return load_f32(reinterpret_cast<const float*>(b)); }
-  static inline Sum start(const int32_t*, int) { return splat(0); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return fma(a, b, sum); }
 };
 
@@ -28,34 +28,49 @@ struct OfF16 : OfF32 {
 #endif
 
 struct OfI8 {
+  static constexpr bool kScaledSums = true;
   using Sum = vi;
   using Factor = vi;
   static constexpr int kABytes = 4, kBBytes = 4;
   static inline Factor broadcast(const char* a) { return splat_i32(*reinterpret_cast<const int32_a*>(a)); }
   static inline Factor load(const char* b) { return load_i32(reinterpret_cast<const int32_t*>(b)); }
-  static inline Sum start(const int32_t* at, int column) { return at ? load_i32(at + column) : splat_i32(0); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return dot_u8_i8(sum, a, b); }
 };
 
 #ifdef SOTTO_HAS_BF16
 struct OfBf16 {
+  static constexpr bool kScaledSums = false;
   using Element = uint16_t;
   using Sum = vf;
   using Factor = vi;
   static constexpr int kABytes = 4, kBBytes = 4;
   static inline Factor broadcast(const char* a) { return splat_i32(*reinterpret_cast<const int32_a*>(a)); }
   static inline Factor load(const char* b) { return load_i32(reinterpret_cast<const int32_t*>(b)); }
-  static inline Sum start(const int32_t*, int) { return splat(0); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return dot_bf16(sum, a, b); }
 };
 #endif
 
+// What turns int32 sums into f32 ones: of one chunk of a panel.
+struct Scales {
+  const float* a;         // of row r: a[r * a_stride]
+  int64_t a_stride;
+  const float* b;         // [kPanel]
+  const int32_t* start;   // [kPanel]
+};
+
 // sums[kRows][kPanel] += A[kRows][groups] * B[groups][kPanel].
 template <class T, int kRows>
-static inline void tile(const char* a, int64_t a_stride, const char* b, int groups, typename T::Sum (*sums)[kVectors]) {
+static inline void tile(const char* a, int64_t a_stride, const char* b, int groups, const Scales& scales,
+                        vf (*sums)[kVectors]) {
   typename T::Sum sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) sum[r][v] = sums[r][v];
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (T::kScaledSums) {
+        sum[r][v] = load_i32(scales.start + v * kLanes);
+      } else {
+        sum[r][v] = sums[r][v];
+      }
+    }
   for (int g = 0; g < groups; ++g) {
     typename T::Factor column[kVectors];
     for (int v = 0; v < kVectors; ++v) column[v] = T::load(b + v * kLanes * T::kBBytes);
@@ -67,35 +82,43 @@ static inline void tile(const char* a, int64_t a_stride, const char* b, int grou
     b += kPanel * T::kBBytes;
   }
   for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = sum[r][v];
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (T::kScaledSums) {
+        const vf scale = splat(scales.a[r * scales.a_stride]) * load_f32(scales.b + v * kLanes);
+        sums[r][v] = fma(from_i32(sum[r][v]), scale, sums[r][v]);
+      } else {
+        sums[r][v] = sum[r][v];
+      }
+    }
 }
 
 // Any number of rows: whole tiles, then the rest.
 template <class T>
-static void tiles(const char* a, int64_t a_stride, int rows, const char* b, int groups, typename T::Sum (*sums)[kVectors]) {
-  for (; rows >= kTileRows; rows -= kTileRows, a += kTileRows * a_stride, sums += kTileRows)
-    tile<T, kTileRows>(a, a_stride, b, groups, sums);
+static void tiles(const char* a, int64_t a_stride, int rows, const char* b, int groups, Scales scales,
+                  vf (*sums)[kVectors]) {
+  for (; rows >= kTileRows; rows -= kTileRows) {
+    tile<T, kTileRows>(a, a_stride, b, groups, scales, sums);
+    a += kTileRows * a_stride;
+    scales.a += kTileRows * scales.a_stride;
+    sums += kTileRows;
+  }
   switch (rows) {
-    case 5: return tile<T, 5>(a, a_stride, b, groups, sums);
-    case 4: return tile<T, 4>(a, a_stride, b, groups, sums);
-    case 3: return tile<T, 3>(a, a_stride, b, groups, sums);
-    case 2: return tile<T, 2>(a, a_stride, b, groups, sums);
-    case 1: return tile<T, 1>(a, a_stride, b, groups, sums);
+    case 5: return tile<T, 5>(a, a_stride, b, groups, scales, sums);
+    case 4: return tile<T, 4>(a, a_stride, b, groups, scales, sums);
+    case 3: return tile<T, 3>(a, a_stride, b, groups, scales, sums);
+    case 2: return tile<T, 2>(a, a_stride, b, groups, scales, sums);
+    case 1: return tile<T, 1>(a, a_stride, b, groups, scales, sums);
   }
 }
 
-static inline vf to_f32(vf sum, float, vf) { return sum; }
-static inline vf to_f32(vi sum, float a_scale, vf b_scale) { return from_i32(sum) * splat(a_scale) * b_scale; }
-
-template <class T, Epilogue kEpilogue>
-static inline void finish(const Product& p, int row0, int rows, int panel, const typename T::Sum (*sums)[kVectors]) {
+template <Epilogue kEpilogue>
+static inline void finish(const Product& p, int row0, int rows, int panel, const vf (*sums)[kVectors]) {
   for (int v = 0; v < kVectors; ++v) {
     const int column = panel * kPanel + v * kLanes;
     const vf bias = p.bias ? load_f32(p.bias + column) : splat(0);
-    const vf b_scale = p.b_scale ? load_f32(p.b_scale + column) : splat(1);
     for (int r = 0; r < rows; ++r) {
       float* c = p.c + (row0 + r) * p.c_stride + column;
-      vf value = to_f32(sums[r][v], p.a_scale ? p.a_scale[row0 + r] : 1, b_scale) + bias;
+      vf value = sums[r][v] + bias;
       if (kEpilogue == Epilogue::add) value = value + load_f32(c);
       if (kEpilogue == Epilogue::gelu) value = gelu(value);
       store_f32(c, value);
@@ -105,23 +128,26 @@ static inline void finish(const Product& p, int row0, int rows, int panel, const
 
 template <class T>
 static void product(const Product& p) {
-  typename T::Sum sums[kBlockRows][kVectors];
+  constexpr int kGroups = T::kScaledSums ? kScaled / 4 : kChunk;
+  const int64_t chunks = (p.groups + kGroups - 1) / kGroups;
+  vf sums[kBlockRows][kVectors];
   for (int panel = p.first_panel; panel < p.last_panel; ++panel) {
     for (int row0 = 0; row0 < p.rows; row0 += kBlockRows) {
       const int rows = p.rows - row0 < kBlockRows ? p.rows - row0 : kBlockRows;
-      for (int v = 0; v < kVectors; ++v) {
-        const typename T::Sum start = T::start(p.b_start, panel * kPanel + v * kLanes);
-        for (int r = 0; r < rows; ++r) sums[r][v] = start;
-      }
-      for (int group = 0; group < p.groups; group += kChunk) {
-        const int groups = p.groups - group < kChunk ? p.groups - group : kChunk;
+      for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(0);
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const int64_t group = chunk * kGroups, at = chunk * p.b_stride + panel * kPanel;
+        const int groups = p.groups - group < kGroups ? int(p.groups - group) : kGroups;
+        const Scales scales = {p.a_scale + row0 * chunks + chunk, chunks, p.b_scale + at, p.b_start + at};
         tiles<T>(static_cast<const char*>(p.a) + row0 * p.a_stride + group * T::kABytes, p.a_stride, rows,
-                 static_cast<const char*>(p.b) + (int64_t(panel) * p.groups + group) * kPanel * T::kBBytes, groups, sums);
+                 static_cast<const char*>(p.b) + (int64_t(panel) * p.groups + group) * kPanel * T::kBBytes, groups,
+                 scales, sums);
       }
       switch (p.epilogue) {
-        case Epilogue::store: finish<T, Epilogue::store>(p, row0, rows, panel, sums); break;
-        case Epilogue::add: finish<T, Epilogue::add>(p, row0, rows, panel, sums); break;
-        case Epilogue::gelu: finish<T, Epilogue::gelu>(p, row0, rows, panel, sums); break;
+        case Epilogue::store: finish<Epilogue::store>(p, row0, rows, panel, sums); break;
+        case Epilogue::add: finish<Epilogue::add>(p, row0, rows, panel, sums); break;
+        case Epilogue::gelu: finish<Epilogue::gelu>(p, row0, rows, panel, sums); break;
       }
     }
   }

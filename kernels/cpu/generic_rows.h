@@ -37,20 +37,24 @@ struct ToF32 {
 };
 
 struct ToI8 {
-  static inline void row(const float* x, int width, Range range, void* out, float* scale) {
-    const bool gelu = range == Range::gelu;
+  static inline void part(const float* x, int n, bool gelu, uint8_t* out, float* scale) {
     vf largest = splat(0);
     if (gelu) {
-      for (int i = 0; i < width; i += kLanes) largest = max(largest, load_f32(x + i));
+      for (int i = 0; i < n; i += kLanes) largest = max(largest, load_f32(x + i));
     } else {
-      for (int i = 0; i < width; i += kLanes) largest = max(largest, abs(load_f32(x + i)));
+      for (int i = 0; i < n; i += kLanes) largest = max(largest, abs(load_f32(x + i)));
     }
     const float peak = largest_of(largest);
     const float step = gelu ? (peak + kGeluFloor) / 255 : peak > 0 ? peak / 127 : 1;
     const vf factor = splat(1 / step), offset = splat(gelu ? kGeluFloor / step : kOffset);
-    for (int i = 0; i < width; i += kLanes)
-      store_u8(static_cast<uint8_t*>(out) + i, round_i32(fma(load_f32(x + i), factor, offset)));
+    for (int i = 0; i < n; i += kLanes) store_u8(out + i, round_i32(fma(load_f32(x + i), factor, offset)));
     *scale = step;
+  }
+  static inline void row(const float* x, int width, Range range, void* out, float* scale) {
+    for (int i = 0; i < width; i += kScaled) {
+      const int n = width - i < kScaled ? width - i : kScaled;
+      part(x + i, n, range == Range::gelu, static_cast<uint8_t*>(out) + i, scale++);
+    }
   }
 };
 
@@ -66,7 +70,7 @@ template <class To>
 static void operand(const Rows& rows, Range range) {
   for (int r = 0; r < rows.rows; ++r)
     To::row(rows.x + r * rows.x_stride, rows.width, range, static_cast<char*>(rows.out) + r * rows.out_stride,
-            rows.scale ? rows.scale + r : nullptr);
+            rows.scale + r * scales_of(rows.width));
 }
 
 constexpr int kWidest = 1280;
@@ -89,7 +93,7 @@ static void norm(const Rows& rows, const float* weight, const float* bias) {
     for (int i = 0; i < width; i += kLanes)
       store_f32(normed + i, fma((load_f32(x + i) - mean) * inverse, load_f32(weight + i), load_f32(bias + i)));
     To::row(normed, width, Range::symmetric, static_cast<char*>(rows.out) + r * rows.out_stride,
-            rows.scale ? rows.scale + r : nullptr);
+            rows.scale + r * scales_of(rows.width));
   }
 }
 

@@ -16,8 +16,10 @@ enum class Type : uint8_t {
   f32,   // A and B f32
   f16,   // A f32, B f16: half the bytes, the same values where the weights were f16 to begin with
   bf16,  // A and B bf16, sums in f32
-  i8,    // A u8 with a scale for each row, B int8 with a scale for each column, sums in int32
+  i8,    // A u8, B int8, sums in int32: each kScaled values of a row of A, and of a column of B, have a scale of their own
 };
+constexpr int kScaled = 128;
+constexpr int scales_of(int k) { return (k + kScaled - 1) / kScaled; }
 constexpr int kTypes = 4;
 
 constexpr int values_per_group(Type type) { return type == Type::bf16 ? 2 : type == Type::i8 ? 4 : 1; }
@@ -33,14 +35,15 @@ enum class Epilogue : uint8_t {
 struct Product {
   const void* a = nullptr;        // [rows][k], rows a_stride bytes apart (they may overlap: a convolution)
   int64_t a_stride = 0;
-  const float* a_scale = nullptr;  // i8: [rows]
+  const float* a_scale = nullptr;  // i8: [rows][scales_of(k)]
   int rows = 0;
   const void* b = nullptr;        // packed panels; the first is panel 0 of the matrix
   int groups = 0;                 // k / per_group
   int first_panel = 0, last_panel = 0;
   const float* bias = nullptr;    // [n], or null
-  const float* b_scale = nullptr;   // i8: [n]
-  const int32_t* b_start = nullptr;  // i8: [n], where sums start: undoes the offset of A
+  const float* b_scale = nullptr;   // i8: [scales_of(k)][n padded to panels]
+  const int32_t* b_start = nullptr;  // i8: the same, where sums start: undoes the offset of A
+  int64_t b_stride = 0;             // i8: n padded to panels
   Epilogue epilogue = Epilogue::store;
   float* c = nullptr;             // [rows][n], rows c_stride floats apart
   int64_t c_stride = 0;
@@ -58,7 +61,7 @@ struct Rows {
   int width = 0;
   void* out = nullptr;       // [rows][width] of the operand type, rows out_stride bytes apart
   int64_t out_stride = 0;
-  float* scale = nullptr;    // i8: [rows]
+  float* scale = nullptr;    // i8: [rows][scales_of(width)]
 };
 
 // Attention of one head: out[rows][64] = softmax(q kT / 8) v.

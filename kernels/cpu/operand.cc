@@ -21,7 +21,7 @@ void Buffer<T>::Unmap::operator()(T* data) const {
 template class Buffer<char>;
 template class Buffer<float>;
 
-OperandBuffer::OperandBuffer(int64_t rows, int64_t width) : data_(rows * (width * 4 + 64)), scale_(rows) {}
+OperandBuffer::OperandBuffer(int64_t rows, int64_t width) : data_(rows * (width * 4 + 64)), scale_(rows * scales_of(width)) {}
 
 Rows OperandBuffer::rows(Type type, View x, int first, int count, int width) const {
   Rows rows;
@@ -31,7 +31,7 @@ Rows OperandBuffer::rows(Type type, View x, int first, int count, int width) con
   rows.width = width;
   rows.out = data_ + first * stride(type, width);
   rows.out_stride = stride(type, width);
-  rows.scale = scale_ + first;
+  rows.scale = scale_ + first * scales_of(width);
   return rows;
 }
 
@@ -49,6 +49,7 @@ Product product_of(const PackedLinear& linear, const Operand& a, int rows, Epilo
   product.bias = linear.bias;
   product.b_scale = linear.b_scale;
   product.b_start = linear.b_start;
+  product.b_stride = int64_t(linear.panels(panel)) * panel;
   product.epilogue = epilogue;
   product.c = c.x;
   product.c_stride = c.stride;

@@ -40,7 +40,7 @@ struct View {
 struct Operand {
   const void* a;
   int64_t stride;      // bytes
-  const float* scale;  // i8
+  const float* scale;  // i8: [rows][scales_of(width)]
 };
 
 // Room for operands of up to `rows` rows of up to `width` values.

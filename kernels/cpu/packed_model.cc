@@ -82,18 +82,23 @@ struct PackedColumn {
   int64_t group_stride;
 };
 
-void pack_int8(const float* row, int k, PackedColumn to, bool after_gelu, float* bias, float* scale, int32_t* start) {
-  float peak = 0;
-  for (int i = 0; i < k; i++) peak = std::max(peak, std::fabs(row[i]));
-  *scale = peak > 0 ? peak / 127 : 1;
-  int32_t sum = 0;
-  for (int i = 0; i < k; i++) {
-    const int q = static_cast<int>(std::lrint(row[i] / *scale));
-    sum += q;
-    to.at[i / 4 * to.group_stride + i % 4] = static_cast<char>(q);
+// scale, start: of the column's first scale, `stride` apart from one to the next.
+void pack_int8(const float* row, int k, PackedColumn to, bool after_gelu, float* bias, float* scale, int32_t* start,
+               int64_t stride) {
+  for (int first = 0; first < k; first += kScaled, scale += stride, start += stride) {
+    const int last = std::min(first + kScaled, k);
+    float peak = 0;
+    for (int i = first; i < last; i++) peak = std::max(peak, std::fabs(row[i]));
+    *scale = peak > 0 ? peak / 127 : 1;
+    int32_t sum = 0;
+    for (int i = first; i < last; i++) {
+      const int q = static_cast<int>(std::lrint(row[i] / *scale));
+      sum += q;
+      to.at[i / 4 * to.group_stride + i % 4] = static_cast<char>(q);
+    }
+    *start = after_gelu ? 0 : -kOffset * sum;
+    if (after_gelu) *bias -= kGeluFloor * *scale * static_cast<float>(sum);
   }
-  *start = after_gelu ? 0 : -kOffset * sum;
-  if (after_gelu) *bias -= kGeluFloor * *scale * static_cast<float>(sum);
 }
 
 void pack_row(Type type, const float* row, int k, PackedColumn to) {
@@ -202,8 +207,8 @@ void place_linear(PackedLinear& linear, int panel, char*& at) {
   linear.b_scale = nullptr;
   linear.b_start = nullptr;
   if (linear.type == Type::i8) {
-    place(linear.b_scale, columns, at);
-    place(linear.b_start, columns, at);
+    place(linear.b_scale, columns * scales_of(linear.k), at);
+    place(linear.b_start, columns * scales_of(linear.k), at);
   }
 }
 
@@ -215,13 +220,13 @@ int64_t packed_bytes(const PackedLinear& shape, int panel) {
 }
 
 void pack_linear(const float* weight, const float* bias, const PackedLinear& to, int panel, bool after_gelu) {
-  const int64_t group = group_bytes(to.type), stride = panel * group;
+  const int64_t group = group_bytes(to.type), stride = panel * group, columns = int64_t(to.panels(panel)) * panel;
   for (int n = 0; n < to.n; n++) {
     const PackedColumn column = {to.b + int64_t(n / panel) * to.groups() * stride + n % panel * group, stride};
     const float* row = weight + int64_t(n) * to.k;
     to.bias[n] = bias ? bias[n] : 0;
     if (to.type == Type::i8) {
-      pack_int8(row, to.k, column, after_gelu, to.bias + n, to.b_scale + n, to.b_start + n);
+      pack_int8(row, to.k, column, after_gelu, to.bias + n, to.b_scale + n, to.b_start + n, columns);
     } else {
       pack_row(to.type, row, to.k, column);
     }

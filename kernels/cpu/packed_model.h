@@ -32,7 +32,7 @@ struct PackedLinear {
   int n, k;           // outputs and inputs
   char* b;            // panels: see kernels.h
   float* bias;        // [n padded to panels]
-  float* b_scale;     // i8: the same
+  float* b_scale;     // i8: [scales_of(k)][the same]
   int32_t* b_start;   // i8: the same
 
   int panels(int panel) const { return (n + panel - 1) / panel; }

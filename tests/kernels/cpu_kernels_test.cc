@@ -62,15 +62,17 @@ double value_of_b(const PackedLinear& linear, int panel, int n, int k) {
   const int per_group = values_per_group(linear.type);
   const int64_t group = int64_t(n / panel) * linear.groups() + k / per_group;
   const int64_t index = (group * panel + n % panel) * per_group + k % per_group;
-  if (linear.type == Type::i8) return double(static_cast<signed char>(linear.b[index])) * linear.b_scale[n];
+  if (linear.type == Type::i8) return double(static_cast<signed char>(linear.b[index])) *
+           linear.b_scale[int64_t(k / kScaled) * linear.panels(panel) * panel + n];
   return stored_value(linear.type, linear.b, index);
 }
 
-double value_of_a(Type type, const Operand& a, Range range, int row, int k) {
+double value_of_a(Type type, const Operand& a, Range range, int width, int row, int k) {
   const char* data = static_cast<const char*>(a.a) + row * a.stride;
   if (type == Type::i8) {
     const double value = static_cast<unsigned char>(data[k]);
-    return range == Range::gelu ? value * a.scale[row] - kGeluFloor : (value - kOffset) * a.scale[row];
+    const double scale = a.scale[row * scales_of(width) + k / kScaled];
+    return range == Range::gelu ? value * scale - kGeluFloor : (value - kOffset) * scale;
   }
   return stored_value(type == Type::f16 ? Type::f32 : type, data, k);
 }
@@ -114,7 +116,7 @@ void check_product(const Kernels& kernels, Type type, const Shape& shape, Epilog
     for (int j = 0; j < n; j++) {
       double sum = 0, size = 1;
       for (int i = 0; i < k; i++) {
-        const double term = value_of_a(type, a, range, r, i) * value_of_b(linear, kernels.panel, j, i);
+        const double term = value_of_a(type, a, range, k, r, i) * value_of_b(linear, kernels.panel, j, i);
         sum += term;
         size += std::fabs(term);
       }
@@ -217,8 +219,8 @@ TEST_CASE("LayerNorm gives operands within half a step of their type") {
           double worst = 0;
           for (int i = 0; i < width; i++) {
             const double expected = (x[r * width + i] - mean) / std::sqrt(variance + 1e-5) * weight[i] + bias[i];
-            const double step = type == Type::i8 ? a.scale[r] : type == Type::bf16 ? std::fabs(expected) / 128 : 0;
-            worst = std::max(worst, std::fabs(value_of_a(type, a, Range::symmetric, r, i) - expected) - step / 2);
+            const double step = type == Type::i8 ? a.scale[r * scales_of(width) + i / kScaled] : type == Type::bf16 ? std::fabs(expected) / 128 : 0;
+            worst = std::max(worst, std::fabs(value_of_a(type, a, Range::symmetric, width, r, i) - expected) - step / 2);
           }
           CHECK(worst < 1e-5);
         }
