@@ -7,10 +7,18 @@
 namespace sotto {
 namespace {
 
-// One chunk this sure is enough to decode a window: what is decoded in vain is dropped later, what is skipped is lost.
-constexpr float kVoice = 0.5f;
+// Three chunks in a row as sure as this, a tenth of a second, are a voice. Real ones have many more, even a single digit
+// of a telephone has nine; in music and in noise there may be one or two. A window too short for three must be all voice.
+constexpr float kSure = 0.5f;
+constexpr int64_t kChunksInARow = 3;
 
 }  // namespace
+
+bool holds_voice(std::span<const float> probabilities) {
+  const auto row = std::min<int64_t>(kChunksInARow, std::ssize(probabilities));
+  const auto sure = [](float probability, float threshold) { return probability >= threshold; };
+  return row > 0 && std::search_n(probabilities.begin(), probabilities.end(), row, kSure, sure) != probabilities.end();
+}
 
 VoiceGate::VoiceGate(Vad* vad) : vad_(vad) {
   if (vad_) vad_->reset();
@@ -21,8 +29,7 @@ bool VoiceGate::hears_voice(Features& features, const Window& window) {
   const int64_t first = window.seek * kMelHop / kVadChunk;
   const int64_t end = ((window.seek + window.n_frames) * kMelHop + kVadChunk - 1) / kVadChunk;
   listen(features, first, end);
-  const auto begin = probabilities_.begin() + (first - first_chunk_);
-  return std::any_of(begin, begin + (end - first), [](float probability) { return probability >= kVoice; });
+  return holds_voice(std::span(probabilities_).subspan(first - first_chunk_, end - first));
 }
 
 // Goes on to end_chunk from where it was, or afresh from first_chunk if that lies further on; forgets what is before.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "audio/features.h"
@@ -9,6 +10,9 @@
 #include "src/windows.h"
 
 namespace sotto {
+
+// Whether there is a voice in a window, from the probabilities of its chunks.
+bool holds_voice(std::span<const float> probabilities);
 
 class VoiceGate {
  public:
