@@ -32,12 +32,21 @@ struct PromptOptions {
   bool condition_on_previous_text = true;    // the text so far is the prompt of the next window
 };
 
+struct WordOptions {
+  bool timestamps = false;                                      // when each word is spoken
+  std::string prepend_punctuations = "\"'“¿([{-";               // marks that belong to the next word
+  std::string append_punctuations = "\"'.。,，!！?？:：”)]}、";  // ... and to the one before them
+  // Text that looks made up is skipped with the silence beside it if that is longer, in seconds. None: it never is.
+  std::optional<double> hallucination_silence_threshold;
+};
+
 struct TranscribeOptions {
   std::string language;    // code; empty: detected
   bool translate = false;  // to English
   SamplingOptions sampling;
   ThresholdOptions thresholds;
   PromptOptions prompt;
+  WordOptions words;
   std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; without a last end: the sound's end
   bool voice_activity = true;           // windows in which no voice is heard aren't decoded
 };

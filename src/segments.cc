@@ -38,7 +38,7 @@ Cut cut_into_segments(const Window& window, std::span<const int> tokens, const T
   for (size_t i = 1; i < n; ++i)
     if (is_timestamp(i - 1) && is_timestamp(i)) ends.push_back(i);
 
-  Cut cut{{}, window.n_frames};
+  Cut cut{{}, window.n_frames, single_ending};
   if (ends.empty()) {
     const auto last = std::find_if(tokens.rbegin(), tokens.rend(), [&](int token) { return token >= zero; });
     double duration_s = window.n_frames * kMelHop / double(kSampleRate);
@@ -72,6 +72,10 @@ void clamp_times(std::vector<Segment>& segments, double duration_s) {
   for (Segment& segment : segments) {
     segment.start_s = std::clamp(segment.start_s, 0.0, duration_s);
     segment.end_s = std::clamp(segment.end_s, segment.start_s, duration_s);
+    for (Word& word : segment.words) {
+      word.start_s = std::clamp(word.start_s, 0.0, duration_s);
+      word.end_s = std::clamp(word.end_s, word.start_s, duration_s);
+    }
   }
 }
 

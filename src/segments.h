@@ -15,6 +15,7 @@ namespace sotto {
 struct Cut {
   std::vector<Segment> segments;  // times, text and tokens; the rest is the caller's
   int64_t advance = 0;            // frames from this window's beginning to the next one's
+  bool closed = false;            // a single timestamp at the end: nothing is spoken after it
 };
 
 // Cuts where two timestamps stand side by side. A single timestamp at the end says that nothing is spoken after it, so
@@ -25,7 +26,7 @@ Cut cut_into_segments(const Window& window, std::span<const int> tokens, const T
 // Takes text and tokens from segments that take no time or say nothing; they stay in the list, as in the reference.
 void clear_blank_segments(std::vector<Segment>& segments);
 
-// Moves times into 0 ... duration_s (the reference lets them pass the end of the sound).
+// Moves times of segments and words into 0 ... duration_s (the reference lets them pass the end of the sound).
 void clamp_times(std::vector<Segment>& segments, double duration_s);
 
 }  // namespace sotto

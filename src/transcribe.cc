@@ -10,11 +10,13 @@
 #include "models/utf8.h"
 #include "src/decode_window.h"
 #include "src/fallback.h"
+#include "src/hallucination.h"
 #include "src/language.h"
 #include "src/prompt.h"
 #include "src/segments.h"
 #include "src/voice_gate.h"
 #include "src/windows.h"
+#include "src/words.h"
 
 namespace sotto {
 namespace {
@@ -33,6 +35,7 @@ class Transcription {
   enum class Rest { nothing, silence };  // behind the sound, up to 30 s
   void encode(const Window& window, Rest rest = Rest::nothing);
   void take(const Window& window, const Decoded& decoded);
+  bool add_words_to(const Window& window, Cut& cut);  // false: the window was dropped, to go on inside of it
   void report(int64_t seek) const;
   void pass_warnings_on();
   void warn_of_clips_behind_the_end() const;
@@ -50,6 +53,7 @@ class Transcription {
   WindowDecoder window_decoder_;
   Mel mel_;
   std::optional<Window> encoded_;  // what the slot holds
+  double last_speech_s_ = 0;  // where the last word so far ends
   Transcript transcript_;
 };
 
@@ -154,6 +158,7 @@ void Transcription::encode(const Window& window, Rest rest) {
 // Makes segments of what was decoded, and goes on where they end.
 void Transcription::take(const Window& window, const Decoded& decoded) {
   Cut cut = cut_into_segments(window, decoded.tokens, engine_.tokenizer);
+  if (options_.words.timestamps && !add_words_to(window, cut)) return;
   clear_blank_segments(cut.segments);
   clamp_times(cut.segments, seconds(features_.n_samples()));
   for (Segment& segment : cut.segments) {
@@ -168,6 +173,30 @@ void Transcription::take(const Window& window, const Decoded& decoded) {
   }
   if (!options_.prompt.condition_on_previous_text || too_random_for_prompt(decoded)) history_.forget();
   windows_.advance(cut.advance);
+}
+
+// Lets the words say where the segments and the window end, and whether they were made up in silence.
+bool Transcription::add_words_to(const Window& window, Cut& cut) {
+  const int language = engine_.tokenizer.language_token(transcript_.language);
+  const std::string written = spoken_.translate ? "en" : transcript_.language;
+  const TextTimes times =
+      time_text(*engine_.network, kSlot, window.n_frames, cut.segments, language, spoken_.translate);
+  add_words(cut.segments, times, engine_.tokenizer, written, options_.words, last_speech_s_);
+
+  const auto threshold_s = options_.words.hallucination_silence_threshold;
+  cut.advance = advance_by_words(window, cut, threshold_s);
+  if (threshold_s) {
+    if (const auto silence = leading_silence(window, cut.segments, *threshold_s)) {
+      windows_.advance(*silence);
+      return false;
+    }
+    const int ahead = kMelFrames + static_cast<int>(*threshold_s * kSampleRate / kMelHop) + 1;
+    const int64_t sound_end = window.seek + features_.available(window.seek, ahead);
+    const auto advance = drop_made_up(window, cut.segments, *threshold_s, last_speech_s_, sound_end);
+    if (advance) cut.advance = *advance;
+  }
+  if (!cut.segments.empty()) last_speech_s_ = last_word_end_s(cut.segments);
+  return true;
 }
 
 void Transcription::report(int64_t seek) const {
@@ -197,7 +226,8 @@ Listener with_nothing_empty(Listener listener) {
 }  // namespace
 
 Engine open_engine(const std::string& model_path, const NetworkOptions& options) {
-  auto weights = open_weights(model_path);
+  auto weights = std::make_shared<Weights>(*open_weights(model_path));
+  weights->alignment_heads = timing_heads(*weights);
   Tokenizer tokenizer(weights->dims.vocabulary);
   auto network = open_network(weights, options);
   return {std::move(weights), std::move(tokenizer), std::move(network), nullptr};

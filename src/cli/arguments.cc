@@ -18,7 +18,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
-                                                "--carry-initial-prompt", "--vad"};
+                                                "--carry-initial-prompt", "--vad", "--word-timestamps"};
 
 std::optional<bool> yes_or_no(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -77,6 +77,7 @@ class Parser {
   void add_model();
   void add_output();
   void add_what();
+  void add_words();
   void add_sound();
   void add_sampling();
   void add_thresholds();
@@ -171,6 +172,20 @@ void Parser::add_what() {
          arguments_.transcribe.voice_activity);
 }
 
+void Parser::add_words() {
+  group_ = "Words";
+  WordOptions& words = arguments_.transcribe.words;
+  yes_no("--word-timestamps", "say when each word is spoken, in json, and time segments by their words (False)",
+         words.timestamps);
+  option("--prepend-punctuations", "TEXT", "marks that belong to the next word (\"'“¿([{-)",
+         [&words](const std::string& written) { words.prepend_punctuations = written; });
+  option("--append-punctuations", "TEXT", "marks that belong to the word before them (\"'.。,，!！?？:：”)]}、)",
+         [&words](const std::string& written) { words.append_punctuations = written; });
+  threshold("--hallucination-silence-threshold", 0, 3600, "a number of seconds from 0 to 3600",
+            "skip text that looks made up, and the silence beside it if it is longer than this (None)",
+            words.hallucination_silence_threshold);
+}
+
 void Parser::add_sound() {
   group_ = "Sound";
   option("--audio-track", "N", "which of a video's sound tracks, from 0 (the best)",
@@ -255,6 +270,9 @@ void Parser::settle() {
   if (finished < 1 || finished > kMaxFinished)
     throw CLI::ValidationError("--patience", "times the beam size it must give from 1 to " +
                                                  std::to_string(kMaxFinished) + " beams to wait for");
+  const WordOptions& words = arguments_.transcribe.words;
+  if (words.hallucination_silence_threshold && !words.timestamps)
+    throw CLI::ValidationError("--hallucination-silence-threshold", "it goes by words; add --word-timestamps True");
   sampling.temperatures = temperature_ladder(temperature_, increment_);
   const bool samples = sampling.temperatures.back() > 0;
   const bool beams = sampling.temperatures.front() == 0;
@@ -288,6 +306,7 @@ std::optional<Arguments> Parser::parse(std::vector<std::string> written) {
   add_model();
   add_output();
   add_what();
+  add_words();
   add_sound();
   add_sampling();
   add_thresholds();

@@ -13,6 +13,8 @@ struct Scripted {
   std::vector<int> tokens;
   double avg_log_prob = -0.2;
   double no_speech_prob = 0.01;
+  std::vector<double> word_starts_s = {};  // of each text token, then the end of the last; attention goes by it
+  float token_prob = 0.9f;
 };
 
 class ScriptedNetwork : public sotto::Network {
@@ -28,6 +30,7 @@ class ScriptedNetwork : public sotto::Network {
   std::vector<float> languages;    // log-probs, given to a prompt that is <|startoftranscript|> alone
   std::vector<Begun> begun;        // what was asked for, language detection left out
   std::vector<std::vector<float>> encoded;  // mels
+  std::vector<int> aligned;        // tokens of the last alignment
   int n_languages_asked = 0;
   bool stopped = false;
 
@@ -68,7 +71,22 @@ class ScriptedNetwork : public sotto::Network {
     return {{.tokens = now_.tokens, .sum_log_prob = sum, .finished = true}};
   }
 
-  sotto::Alignment align(int, std::span<const int>, int) override { return {}; }
+  // Text takes its attention from the script: each token's is on the frames from its start to the next one's.
+  sotto::Alignment align(int, std::span<const int> tokens, int n_frames) override {
+    aligned.assign(tokens.begin(), tokens.end());
+    const int n = static_cast<int>(tokens.size()), n_times = static_cast<int>(now_.word_starts_s.size());
+    const int first = n - 1 - n_times;  // the token before the text
+    CHECK_INVARIANT(first > 0 && n_times > 1);
+    sotto::Alignment alignment{1, n, n_frames, std::vector<float>(static_cast<size_t>(n) * n_frames),
+                               std::vector<float>(n, now_.token_prob)};
+    for (int i = 0; i < n_times; ++i) {
+      const int begin = static_cast<int>(now_.word_starts_s[i] * 50 + 0.5);
+      const int end = i + 1 < n_times ? static_cast<int>(now_.word_starts_s[i + 1] * 50 + 0.5) : n_frames;
+      for (int frame = begin; frame < end; ++frame)
+        alignment.qk[static_cast<size_t>(first + i) * n_frames + frame] = 20;
+    }
+    return alignment;
+  }
   std::vector<float> encoder_output(int) const override { return {}; }
   std::vector<float> logits(int, std::span<const int>) override { return {}; }
 
