@@ -39,7 +39,6 @@ int usage_error(const CLI::ParseError& error, const char* command) {
 int models(std::vector<std::string> words) {
   CLI::App app("", "sotto");
   sotto::add_models_command(app);
-  if (words.size() == 1) words.push_back("--help");
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(std::move(words));

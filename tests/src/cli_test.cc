@@ -195,7 +195,8 @@ TEST_CASE("an initial prompt of any length and content does no harm") {
   NEED_MODEL(options);
   std::string prompt = "<|endoftext|>";
   for (int i = 0; i < 600; ++i) prompt += " word";
-  const Ran ran = run_sotto(options + kShort + " --carry_initial_prompt True --initial-prompt '" + prompt + "'");
+  const Ran ran = run_sotto(options + kShort + " --carry_initial_prompt True --temperature-increment-on-fallback None" +
+                            " --initial-prompt '" + prompt + "'");
   CHECK(ran.status == 0);
   CHECK(ran.err.find("warning: the initial prompt") != std::string::npos);
 }
