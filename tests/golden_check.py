@@ -3,15 +3,17 @@
 usage: golden_check.py SOTTO AUDIO GOLDEN.jsonl… [--models FOLDER] [--gap PROGRAM] [--only TEXT] [--threads N]
                        [--engine NAME] [--precision NAME]
 
-GOLDEN.jsonl is named MODEL.greedy*.jsonl or MODEL.beam5*.jsonl; a line of it holds one clip: `audio` (a path below the
-folder AUDIO), `language`, `text`, `segments` with `seek`, `tokens`, `avg_logprob`, `no_speech_prob`. Where AUDIO has a
-manifest.tsv (columns path, language) that names no language for a clip, sotto has to detect it.
+GOLDEN.jsonl is named MODEL.greedy*.jsonl, MODEL.beam5*.jsonl, or MODEL.words*.jsonl (greedy, with word timestamps); a
+line of it holds one clip: `audio` (a path below the folder AUDIO), `language`, `text`, `segments` with `seek`, `tokens`,
+`avg_logprob`, `no_speech_prob`, and `words` if it has them. Where AUDIO has a manifest.tsv (columns path, language) that
+names no language for a clip, sotto has to detect it.
 
 Printed are the share of clips with equal tokens, the largest differences of the two probabilities over them, and each
 clip that differs with its first different token. With --gap (the program golden_gap of a build; it needs --models, a
-folder with a folder for each model) also how near the two tokens were: more than 0.01 is a bug, less a near-tie.
-The exit status is 1 if there are bugs, or differences of more than 0.01 in a probability. This takes minutes, so it is
-no part of the quick suite.
+folder with a folder for each model) also how near the two tokens were: more than 0.01 is a bug, less a near-tie. Of the
+words in clips with equal tokens, the share of starts and ends within 0.02 s.
+The exit status is 1 if there are bugs, differences of more than 0.01 in a probability, other words or other times. This
+takes minutes, so it is no part of the quick suite.
 """
 import argparse
 import csv
@@ -24,6 +26,7 @@ import sys
 
 NEAR = 0.01
 END = "end"
+STEP = 0.0201  # seconds: attention is looked at every 0.02 s
 
 
 def arguments():
@@ -53,10 +56,11 @@ def model_path(args, name):
     return str(args.models / name) if args.models else name
 
 
-def run_sotto(args, model, beam, clips, language):
+def run_sotto(args, model, decoding, clips, language):
     """What sotto gives for clips of one language (None: to be detected), by their names."""
     command = [args.sotto, "transcribe", *(str(args.audio / clip) for clip in clips),
-               "--model", model_path(args, model), "--beam-size", beam, "--mode", "sequential", "--no-vad",
+               "--model", model_path(args, model), "--beam-size", "5" if decoding == "beam5" else "1",
+               "--word-timestamps", str(decoding == "words"), "--mode", "sequential", "--no-vad",
                "--temperature", "0", "--temperature-increment-on-fallback", "None", "--threads", args.threads,
                "--engine", args.engine, "--precision", args.precision,
                "--output-format", "jsonl", "--output-dir", "-", "--quiet"]
@@ -105,10 +109,38 @@ def largest(ours, theirs, key):
     return max((abs(a[key] - b[key]) for a, b in zip(ours["segments"], theirs["segments"])), default=0)
 
 
+class WordCheck:
+    """How words compare, over all clips with equal tokens."""
+
+    def __init__(self):
+        self.times = self.near = 0
+        self.probability = 0  # largest difference
+
+    def add(self, name, ours, theirs):
+        ours, theirs = ([word for segment in result["segments"] for word in segment.get("words", [])]
+                        for result in (ours, theirs))
+        self.times += 2 * len(theirs)
+        if [word["word"] for word in ours] != [word["word"] for word in theirs]:
+            print(f"  {name}: other words")
+            return
+        for a, b in zip(ours, theirs):
+            near = sum(abs(a[key] - b[key]) <= STEP for key in ("start", "end"))
+            if near < 2:
+                print(f"  {name}: {a}, not {b}")
+            self.near += near
+            self.probability = max(self.probability, abs(a["probability"] - b["probability"]))
+
+    def good(self):
+        """Prints the result, if there is one."""
+        if self.times:
+            print(f"  words: {self.near} of {self.times} times within 0.02 s ({100 * self.near / self.times:.2f} %); "
+                  f"largest difference of a probability {self.probability:.5f}")
+        return self.near == self.times and self.probability <= NEAR
+
+
 def check(args, path, to_detect):
     """Prints how one file of golden clips compares; False if there is a bug."""
-    model, decoding = re.fullmatch(r"(.+?)\.(greedy|beam5)(?:\..+)?\.jsonl", path.name).groups()
-    beam = "1" if decoding == "greedy" else "5"
+    model, decoding = re.fullmatch(r"(.+?)\.(greedy|beam5|words)(?:\..+)?\.jsonl", path.name).groups()
     golden = {clip["audio"]: clip for clip in map(json.loads, path.read_text(encoding="utf-8").splitlines())
               if "segments" in clip and args.only in clip["audio"]}
     by_language = {}
@@ -116,9 +148,10 @@ def check(args, path, to_detect):
         by_language.setdefault(None if name in to_detect else clip["language"], []).append(name)
     given = {}
     for language, clips in by_language.items():
-        given |= run_sotto(args, model, beam, clips, language)
+        given |= run_sotto(args, model, decoding, clips, language)
 
     equal, worst, good = [], {"avg_logprob": 0, "no_speech_prob": 0}, True
+    words = WordCheck()
     for name, theirs in golden.items():
         ours = given.get(name)
         difference = first_difference(ours, theirs) if ours else None
@@ -126,6 +159,8 @@ def check(args, path, to_detect):
             equal.append(name)
             for key, before in worst.items():
                 worst[key] = max(before, largest(ours, theirs, key))
+            if decoding == "words":
+                words.add(name, ours, theirs)
             if ours["text"].strip() != theirs["text"].strip():
                 print(f"  {name}: same tokens, other text: {ours['text']!r}, not {theirs['text']!r}")
                 good = False
@@ -134,7 +169,7 @@ def check(args, path, to_detect):
     share = 100 * len(equal) / max(1, len(golden))
     print(f"{path.name}: {len(equal)} of {len(golden)} clips equal ({share:.1f} %); largest differences: "
           + ", ".join(f"{key} {value:.5f}" for key, value in worst.items()))
-    return good and max(worst.values()) <= NEAR
+    return words.good() and good and max(worst.values()) <= NEAR
 
 
 def explain(args, model, name, ours, theirs, difference):

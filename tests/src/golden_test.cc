@@ -54,6 +54,19 @@ double first_gap(Engine& engine, const json& clip, const std::vector<int>& ours,
                      b == theirs.end() ? eot : *b, *suppressed_tokens("-1", engine.tokenizer));
 }
 
+// The words of a segment: times to the step of 0.02 s at which attention is looked at.
+void compare_words(const Segment& segment, const json& expected, double duration_s) {
+  REQUIRE(segment.words.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Word& word = segment.words[i];
+    CAPTURE(word.text);
+    CHECK(word.text == expected[i]["word"]);
+    CHECK(std::abs(word.start_s - expected[i]["start"].get<double>()) < 0.0201);
+    CHECK(std::abs(word.end_s - std::min(expected[i]["end"].get<double>(), duration_s)) < 0.0201);
+    CHECK(std::abs(word.probability - expected[i]["probability"].get<double>()) < 0.01);
+  }
+}
+
 void compare(Engine& engine, const json& clip, int beam_size) {
   const std::string audio = std::string(kTestSpeech) + "/" + clip["audio"].get<std::string>();
   CAPTURE(audio);
@@ -62,6 +75,7 @@ void compare(Engine& engine, const json& clip, int beam_size) {
   options.language = clip["language"];
   options.sampling.beam_size = beam_size;
   options.sampling.temperatures = {0};
+  options.words.timestamps = clip["segments"][0].contains("words");
   const Transcript transcript = transcribe(engine, {audio, {}}, options, {});
 
   const auto ours = all_tokens(transcript), theirs = all_tokens(clip);
@@ -75,8 +89,12 @@ void compare(Engine& engine, const json& clip, int beam_size) {
     const json& expected = clip["segments"][i];
     CHECK(segment.seek == expected["seek"]);
     CHECK(segment.text == expected["text"]);
-    CHECK(segment.start_s == doctest::Approx(expected["start"].get<double>()));
-    CHECK(segment.end_s == doctest::Approx(std::min(expected["end"].get<double>(), transcript.duration_s)));
+    if (options.words.timestamps) {
+      compare_words(segment, expected["words"], transcript.duration_s);
+    } else {
+      CHECK(segment.start_s == doctest::Approx(expected["start"].get<double>()));
+      CHECK(segment.end_s == doctest::Approx(std::min(expected["end"].get<double>(), transcript.duration_s)));
+    }
     CHECK(std::abs(segment.avg_log_prob - expected["avg_logprob"].get<double>()) < kNearTie);
     CHECK(std::abs(segment.no_speech_prob - expected["no_speech_prob"].get<double>()) < kNearTie);
     CHECK(std::abs(segment.compression_ratio - expected["compression_ratio"].get<double>()) < 1e-5);
@@ -107,4 +125,9 @@ TEST_CASE("beam search gives the reference's tokens, times and probabilities") {
   compare_all("reference", "tiny.en", "beam5", 5);
   compare_all("auto", "tiny.en", "beam5", 5);
   compare_all("auto", "base", "beam5", 5);
+}
+
+TEST_CASE("word timestamps are the reference's within 0.02 s, and words as probable") {
+  compare_all("auto", "tiny.en", "words", 1);
+  compare_all("auto", "base", "words", 1);
 }

@@ -260,3 +260,61 @@ TEST_CASE("what can't be is said before anything is decoded") {
   Scene missing;
   CHECK_THROWS_AS(transcribe(missing.engine, {missing.folder.path() + "/none.wav", {}}, {}, {}), Error);
 }
+
+TEST_CASE("with word timestamps segments end with their words, and the next window begins there") {
+  Scene scene;
+  scene.options.words.timestamps = true;
+  const auto one = scene.said(0.2, " One two", 4), three = scene.said(0, " Three", 3);
+  scene.network.script = {{.tokens = join(one, {scene.at(4)}), .word_starts_s = {0, 0.9, 1.3}},
+                          {.tokens = three, .word_starts_s = {0, 0.7}}};
+  const Transcript transcript = scene.run(5 * kSecond);
+
+  REQUIRE(transcript.segments.size() == 2);
+  const Segment& first = transcript.segments[0];
+  CHECK(first.start_s == 0);
+  CHECK(first.end_s == doctest::Approx(1.3));
+  REQUIRE(first.words.size() == 2);
+  CHECK(first.words[1].text == " two");
+  CHECK(first.words[1].start_s == doctest::Approx(0.9));
+  CHECK(first.words[1].probability == 0.9f);
+  CHECK(transcript.segments[1].seek == 130);
+  CHECK(transcript.segments[1].words.at(0).end_s == doctest::Approx(2.0));
+  CHECK(scene.heard[0].words.size() == 2);
+}
+
+TEST_CASE("without word timestamps there is no pass for them, and no words") {
+  Scene scene;
+  scene.network.script = {{scene.said(0, " One", 4)}};
+  CHECK(scene.run(5 * kSecond).segments.at(0).words.empty());
+  CHECK(scene.network.aligned.empty());
+}
+
+TEST_CASE("words of a translation are split at spaces, whatever the language of the speech") {
+  Scene scene(51865);
+  scene.options.words.timestamps = true;
+  scene.options.language = "zh";
+  const std::string text = " antidisestablishmentarianism";
+  const size_t n = scene.engine.tokenizer.encode(text).size();
+  REQUIRE(n > 1);
+  std::vector<double> starts_s;
+  for (size_t i = 0; i <= n; ++i) starts_s.push_back(0.2 * static_cast<double>(i));
+  for (const bool translate : {true, false}) {
+    scene.options.translate = translate;
+    scene.network.script = {{.tokens = scene.said(0, text, 2), .word_starts_s = starts_s}};
+    CHECK(scene.run(3 * kSecond).segments.at(0).words.size() == (translate ? 1 : n));
+  }
+}
+
+TEST_CASE("text that looks made up in silence is skipped, with the silence") {
+  Scene scene;
+  scene.options.words.timestamps = true;
+  scene.options.words.hallucination_silence_threshold = 2;
+  const auto thanks = scene.said(0, " Thanks", 9), real = scene.said(0, " Hello", 2);
+  scene.network.script = {{.tokens = thanks, .word_starts_s = {0, 5.4}, .token_prob = 0.1f},
+                          {.tokens = real, .word_starts_s = {0, 1.5}}};
+  const Transcript transcript = scene.run(10 * kSecond);
+  CHECK(transcript.text() == "Hello");
+  CHECK(transcript.segments.at(0).seek == 400);  // where the word begins once the pause before it is taken off
+  const SpecialTokens& special = scene.engine.tokenizer.special();
+  CHECK(scene.network.begun[1].prompt == std::vector<int>{special.sot});  // what was dropped is no prompt
+}
