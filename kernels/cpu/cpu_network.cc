@@ -9,17 +9,9 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/packed_model.h"
 #include "kernels/host_network.h"
-#include "models/error.h"
 
 namespace sotto::cpu {
 namespace {
-
-Precision precision_named(const std::string& name) {
-  if (name.empty() || name == "auto" || name == "f32") return Precision::f32;
-  if (name == "bf16") return Precision::bf16;
-  if (name == "int8") return Precision::i8;
-  throw Error("precision \"" + name + "\" is not known: use auto, f32, bf16 or int8");
-}
 
 const char* name_of(Type type) {
   return type == Type::i8 ? "int8" : type == Type::bf16 ? "bf16" : "f32";

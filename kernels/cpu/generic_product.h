@@ -17,6 +17,7 @@ struct OfF32 {
   static constexpr int kABytes = 4, kBBytes = 4;  // of a group
   static inline Factor broadcast(const char* a) { return splat(*reinterpret_cast<const float*>(a)); }
   static inline Factor load(const char* b) { return load_f32(reinterpret_cast<const float*>(b)); }
+  static inline Sum first(const float* x) { return load_f32(x); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return fma(a, b, sum); }
 };
 
@@ -34,6 +35,7 @@ struct OfI8 {
   static constexpr int kABytes = 4, kBBytes = 4;
   static inline Factor broadcast(const char* a) { return splat_i32(*reinterpret_cast<const int32_a*>(a)); }
   static inline Factor load(const char* b) { return load_i32(reinterpret_cast<const int32_t*>(b)); }
+  static inline Sum first(const float* x) { return load_i32(reinterpret_cast<const int32_a*>(x)); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return dot_u8_i8(sum, a, b); }
 };
 
@@ -46,6 +48,7 @@ struct OfBf16 {
   static constexpr int kABytes = 4, kBBytes = 4;
   static inline Factor broadcast(const char* a) { return splat_i32(*reinterpret_cast<const int32_a*>(a)); }
   static inline Factor load(const char* b) { return load_i32(reinterpret_cast<const int32_t*>(b)); }
+  static inline Sum first(const float* x) { return load_f32(x); }
   static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return dot_bf16(sum, a, b); }
 };
 #endif
@@ -151,4 +154,33 @@ static void product(const Product& p) {
       }
     }
   }
+}
+
+// The register tile alone: what a product could do if it never waited for memory. Each sum starts from another value of
+// x [kTileRows * kVectors * kLanes], or the compiler would compute one for all.
+template <class T>
+static float multiply(int64_t steps, const float* x) {
+  typename T::Sum sum[kTileRows][kVectors];
+  for (int r = 0; r < kTileRows; ++r)
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = T::first(x + (r * kVectors + v) * kLanes);
+  const typename T::Factor a = T::load(reinterpret_cast<const char*>(x));
+  const typename T::Factor b = T::load(reinterpret_cast<const char*>(x + kLanes));
+  for (int64_t i = 0; i < steps; ++i)
+    for (int r = 0; r < kTileRows; ++r)
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = T::multiply_add(sum[r][v], a, b);
+  vf total = splat(0);
+  for (int r = 0; r < kTileRows; ++r)
+    for (int v = 0; v < kVectors; ++v) total = total + vf(sum[r][v]);
+  return sum_of(total);
+}
+
+constexpr int multiply_ops(int values_per_group) { return kTileRows * kPanel * 2 * values_per_group; }
+
+static float read(const float* x, int64_t n) {
+  vf sum[8];
+  for (int v = 0; v < 8; ++v) sum[v] = splat(0);
+  for (int64_t i = 0; i < n; i += 8 * kLanes)
+    for (int v = 0; v < 8; ++v) sum[v] = sum[v] + load_f32(x + i + v * kLanes);
+  for (int v = 1; v < 8; ++v) sum[0] = sum[0] + sum[v];
+  return sum_of(sum[0]);
 }

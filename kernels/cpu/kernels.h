@@ -105,6 +105,8 @@ struct LogitScan {
   float max, sum;
 };
 
+constexpr int kMultiplyFloats = 512;
+
 struct Kernels {
   const char* name;
   int panel;             // columns of a panel
@@ -120,6 +122,11 @@ struct Kernels {
   LogitScan (*scan)(const float* logits, int n);
   // Places of logits above a limit, in order, at most `room`: returns how many there are in all.
   int (*above)(const float* logits, int n, float limit, int32_t* places, int room);
+  // For measuring a machine's limits: `steps` rounds of multiply-adds that never leave the registers, with values of x
+  // [kMultiplyFloats], and how many operations a round is; a sum over n values (a multiple of 128), each read once.
+  float (*multiply[kTypes])(int64_t steps, const float* x);
+  int multiply_ops[kTypes];
+  float (*read)(const float* x, int64_t n);
 };
 
 }  // namespace sotto::cpu

@@ -50,7 +50,9 @@ struct File {
   }
 };
 
-int64_t file_bytes(int64_t bytes) { return kHeaderBytes + (bytes + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes + kHeaderBytes; }
+int64_t file_bytes(int64_t bytes) {
+  return kHeaderBytes + (bytes + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes + kHeaderBytes;
+}
 
 PackBuffer map_file(const std::string& path, const Header& expected) {
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -192,12 +192,20 @@ const char* name_of(Precision precision) {
 
 }  // namespace
 
-Types types_of(Precision precision, const Kernels& kernels, bool weights_are_f16) {
+Precision precision_named(const std::string& name) {
+  if (name.empty() || name == "auto" || name == "f32") return Precision::f32;
+  if (name == "bf16") return Precision::bf16;
+  if (name == "int8") return Precision::i8;
+  throw Error("precision \"" + name + "\" is not known: use auto, f32, bf16 or int8");
+}
+
+Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {
   const Type half = kernels.half_storage;
   if (precision == Precision::bf16 && kernels.native_bf16) return {Type::bf16, Type::bf16, Type::bf16, half};
   const Type encoder_kv = kernels.native_bf16 ? Type::bf16 : Type::f32;
   if (precision == Precision::i8) return {Type::i8, Type::i8, encoder_kv, half};
-  return {Type::f32, weights_are_f16 ? half : Type::f32, Type::f32, Type::f32};
+  const bool f16 = weights.token_embedding.encoding == Encoding::f16;  // then f16 holds them without loss
+  return {Type::f32, f16 ? half : Type::f32, Type::f32, Type::f32};
 }
 
 void place_linear(PackedLinear& linear, int panel, char*& at) {
@@ -238,7 +246,7 @@ PackedModel pack_model(std::shared_ptr<const Weights> weights, const Kernels& ke
   PackedModel model;
   model.dims = weights->dims;
   model.weights = weights;
-  model.types = types_of(precision, kernels, weights->token_embedding.encoding == Encoding::f16);
+  model.types = types_of(precision, kernels, *weights);
   const int64_t bytes = lay_out(model, kernels.panel, nullptr);
   const std::string key = weights->digest + "-" + kernels.name + "-" + name_of(precision);
   const PackBuffer buffer = open_pack(use_cache ? key : "", bytes, [&](char* base) {

@@ -21,7 +21,9 @@ struct Types {
 
   bool operator==(const Types&) const = default;
 };
-Types types_of(Precision precision, const Kernels& kernels, bool weights_are_f16);
+Types types_of(Precision precision, const Kernels& kernels, const Weights& weights);
+// "" and "auto" are f32. Throws Error.
+Precision precision_named(const std::string& name);
 
 struct PackedNorm {
   float *weight, *bias;  // [width]

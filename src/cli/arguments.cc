@@ -261,6 +261,8 @@ void Parser::add_running() {
          arguments_.network.engine);
   one_of("--precision", {"auto", "f32", "bf16", "int8"}, "of the network's arithmetic (auto)",
          arguments_.network.precision);
+  option("--isa", "NAME", "instruction set of the processor's kernels: avx512, avx2, portable … (auto)",
+         [this](const std::string& written) { arguments_.network.isa = written; });
   yes_no("--fp16", "accepted for openai-whisper's sake; the engine chooses its precision", fp16_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/error.h"
 #include "src/cli/arguments.h"
+#include "src/cli/bench_command.h"
 #include "src/cli/models_command.h"
 #include "src/cli/transcribe_command.h"
 
@@ -28,6 +29,7 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
 
   sotto transcribe --help          all options, by what they are for
   sotto models                     list, fetch, describe and remove models
+  sotto bench                      this machine's limits, and each stage's share of them
   sotto --version
 )";
 
@@ -36,9 +38,11 @@ int usage_error(const CLI::ParseError& error, const char* command) {
   return 2;
 }
 
-int models(std::vector<std::string> words) {
+// A command that CLI11 parses and runs by itself.
+int subcommand(std::vector<std::string> words, void (*add)(CLI::App&)) {
   CLI::App app("", "sotto");
-  sotto::add_models_command(app);
+  add(app);
+  const std::string name = words[0];
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app.parse(std::move(words));
@@ -46,7 +50,7 @@ int models(std::vector<std::string> words) {
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return usage_error(error, "models");
+    return usage_error(error, name.c_str());
   }
 }
 
@@ -66,7 +70,8 @@ int run(std::vector<std::string> words) {
     std::fputs(kHelp, first.empty() ? stderr : stdout);
     return first.empty() ? 2 : 0;
   }
-  if (first == "models") return models(std::move(words));
+  if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
+  if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
   if (first == "transcribe") words.erase(words.begin());
   return transcribe(words);
 }

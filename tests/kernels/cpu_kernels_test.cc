@@ -219,7 +219,9 @@ TEST_CASE("LayerNorm gives operands within half a step of their type") {
           double worst = 0;
           for (int i = 0; i < width; i++) {
             const double expected = (x[r * width + i] - mean) / std::sqrt(variance + 1e-5) * weight[i] + bias[i];
-            const double step = type == Type::i8 ? a.scale[r * scales_of(width) + i / kScaled] : type == Type::bf16 ? std::fabs(expected) / 128 : 0;
+            const double step = type == Type::i8     ? a.scale[r * scales_of(width) + i / kScaled]
+                                : type == Type::bf16 ? std::fabs(expected) / 128
+                                                     : 0;
             worst = std::max(worst, std::fabs(value_of_a(type, a, Range::symmetric, width, r, i) - expected) - step / 2);
           }
           CHECK(worst < 1e-5);
@@ -251,7 +253,8 @@ TEST_CASE("attention over packed keys and values of any number") {
       for (const int n : {1, 127, 128, 129, 1500}) {
         CAPTURE(n);
         const int rows = n == 129 ? kAttentionRows : 7, padded = padded_keys(n);
-        const std::vector<float> q = random_values(rows * 80, 10, 4), k = random_values(n * 72, 11), v = random_values(n * 72, 12);
+        const std::vector<float> q = random_values(rows * 80, 10, 4);
+        const std::vector<float> k = random_values(n * 72, 11), v = random_values(n * 72, 12);
         const Buffer<char> keys(int64_t(padded) * kHead * 4), values(int64_t(padded) * kHead * 4);
         for (int first = 0; first < n; first += 100) {  // in pieces, as blocks of rows come
           const int count = std::min(100, n - first);

@@ -2,25 +2,21 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu/isa.h"
 #include "kernels/network.h"
-#include "models/catalog.h"
 #include "models/weights.h"
+#include "test_models.h"
 
 namespace sotto {
 namespace {
 
 std::shared_ptr<const Weights> weights_of(const std::string& name) {
-  const char* folder = std::getenv("SOTTO_TEST_MODELS");
-  const std::string path = (folder ? folder : sotto_home() + "/models") + ("/" + name);
-  if (std::filesystem::exists(path)) return open_weights(path);
-  MESSAGE("skipped: no weights at " << path);
+  if (const auto path = test_model(name)) return open_weights(*path);
+  MESSAGE("skipped: no weights of " << name);
   return nullptr;
 }
 

@@ -1,0 +1,102 @@
+#include "kernels/cpu/limits.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+#include "kernels/cpu/operand.h"
+
+namespace sotto::cpu {
+namespace {
+
+constexpr int64_t kMultiplySteps = 50'000;          // about a millisecond
+constexpr int64_t kReadFloats = int64_t{64} << 20;  // 256 MB: more than any last cache holds
+constexpr int kMultiplyRounds = 40, kReadRounds = 6;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What all threads do a second, each `amount` in work(thread): the best of some rounds, since others that use the
+// machine only ever slow it. Threads begin together, unless one doesn't come.
+template <class Work>
+double most_per_second(Team& team, int rounds, double amount, const Work& work) {
+  double most = 0;
+  for (int i = 0; i < rounds; i++) {
+    const double deadline = now() + 0.01;
+    std::atomic<int> arrived = 0;
+    std::vector<double> seconds(team.threads());
+    team.parallel_for(team.threads(), 1, [&](int64_t piece, int64_t, int) {
+      arrived++;
+      while (arrived < team.threads() && now() < deadline) {
+      }
+      const double start = now();
+      work(static_cast<int>(piece));
+      seconds[piece] = now() - start;
+    });
+    double rate = 0;
+    for (const double of_thread : seconds) rate += amount / of_thread;
+    most = std::max(most, rate);
+  }
+  return most;
+}
+
+double width_squared(const Dims& dims) { return double(dims.width) * dims.width; }
+
+}  // namespace
+
+Limits measure_limits(const Kernels& kernels, Team& team) {
+  Limits limits;
+  std::atomic<float> sink = 0;  // so that nothing is left out
+  const std::vector<float> ones(kMultiplyFloats, 1e-3f);
+  for (int type = 0; type < kTypes; type++) {
+    if (!kernels.multiply[type]) continue;
+    limits.multiply[type] =
+        most_per_second(team, kMultiplyRounds, double(kMultiplySteps) * kernels.multiply_ops[type],
+                        [&](int) { sink = kernels.multiply[type](kMultiplySteps, ones.data()); });
+  }
+  const Buffer<float> memory(kReadFloats);
+  std::fill_n(memory.data(), kReadFloats, 1.0f);
+  const int64_t part = kReadFloats / team.threads() / 128 * 128;
+  limits.read = most_per_second(team, kReadRounds, 4.0 * double(part),
+                                [&](int thread) { sink = kernels.read(memory + thread * part, part); });
+  return limits;
+}
+
+Work encoder_work(const Dims& dims, const Types& types) {
+  Work work;
+  const double positions = kAudioContext, width = dims.width;
+  work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width + 2 * positions * 3 * width * width;
+  work.ops[int(types.encoder)] += dims.encoder_layers * 2 * positions * 12 * width_squared(dims);
+  work.ops[int(types.encoder_kv)] += dims.encoder_layers * 4 * positions * positions * width;
+  return work;
+}
+
+Work cross_kv_work(const Dims& dims, const Types& types) {
+  Work work;
+  work.ops[int(types.encoder)] += dims.decoder_layers * 2.0 * kAudioContext * 2 * width_squared(dims);
+  return work;
+}
+
+Work step_work(const Dims& dims, const Types& types, int windows, int rows, int past) {
+  Work work;
+  const double weights = dims.decoder_layers * 14 * width_squared(dims) + double(dims.vocabulary) * dims.width;
+  const double cross = 2.0 * dims.decoder_layers * kAudioContext * dims.width;  // keys and values of one window
+  const double self = 2.0 * dims.decoder_layers * past * dims.width;            // of one row
+  const auto bytes = [](Type type) { return double(group_bytes(type)) / values_per_group(type); };
+  work.ops[int(types.decoder)] += 2 * weights * windows * rows;
+  work.ops[int(types.cross_kv)] += 2 * cross * windows * rows;
+  work.ops[int(Type::f32)] += 2 * self * windows * rows;
+  work.bytes = weights * bytes(types.decoder) + windows * (cross * bytes(types.cross_kv) + rows * self * 4);
+  return work;
+}
+
+double least_seconds(const Work& work, const Limits& limits) {
+  double seconds = 0;
+  for (int type = 0; type < kTypes; type++)
+    if (work.ops[type] > 0) seconds += work.ops[type] / limits.multiply[type];
+  return std::max(seconds, work.bytes / limits.read);
+}
+
+}  // namespace sotto::cpu

@@ -1,0 +1,32 @@
+// What a machine can do at most, measured, and what each stage of the engine asks of it: together the share of the
+// limit that a stage reaches.
+#pragma once
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/packed_model.h"
+#include "kernels/team.h"
+
+namespace sotto::cpu {
+
+struct Limits {
+  double multiply[kTypes] = {};  // operations a second (a multiply-add is two); 0: the type has no product
+  double read = 0;               // bytes a second from memory
+};
+
+// On all threads of the team at once. Takes about a second.
+Limits measure_limits(const Kernels& kernels, Team& team);
+
+struct Work {
+  double ops[kTypes] = {};
+  double bytes = 0;  // that must come from memory: weights and K/V
+};
+
+Work encoder_work(const Dims& dims, const Types& types);  // of one window, its cross K/V left out
+Work cross_kv_work(const Dims& dims, const Types& types);
+// One step of `windows` windows with `rows` rows each, n positions of which are past.
+Work step_work(const Dims& dims, const Types& types, int windows, int rows, int past);
+
+// The least time that this work can take, in seconds: its multiplications or its reading, whichever is longer.
+double least_seconds(const Work& work, const Limits& limits);
+
+}  // namespace sotto::cpu

@@ -1,0 +1,248 @@
+#include "src/cli/bench_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/limits.h"
+#include "kernels/network.h"
+#include "models/catalog.h"
+#include "src/cli/bench_kernels.h"
+
+namespace sotto {
+namespace {
+
+using nlohmann::json;
+
+struct BenchArguments {
+  std::string model = "base";
+  FetchOptions fetch;
+  NetworkOptions network;
+  int beam_size = 5;
+  int rounds = 5;
+  bool kernels = false;
+  bool as_json = false;
+};
+
+constexpr int kPrompt = 100;  // tokens, as previous text brings
+constexpr int kSteps = 32;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Stage {
+  std::string name;
+  int threads;
+  double seconds;        // best of all rounds
+  double least_seconds;  // by the limits; 0: not counted
+  cpu::Work work;
+};
+
+// Runs the stages of one network with its threads.
+class Bench {
+ public:
+  Bench(const BenchArguments& arguments, std::shared_ptr<const Weights> weights, int threads)
+      : arguments_(arguments), weights_(std::move(weights)) {
+    NetworkOptions options = arguments.network;
+    options.threads = threads;
+    options.max_rows = arguments.beam_size;
+    network_ = open_network(weights_, options);
+    std::mt19937 generator(1);
+    std::normal_distribution<float> normal(0, 0.3f);
+    mel_.resize(int64_t(kMelFrames) * weights_->dims.mel_bins);
+    for (float& value : mel_) value = normal(generator);
+    for (int i = 0; i < options.slots; i++) slots_.push_back(i);
+  }
+
+  const std::string& description() const { return network_->description(); }
+
+  double encode_seconds() {
+    const std::vector<const float*> mels(slots_.size(), mel_.data());
+    return best([&] { network_->encode(mels, slots_); }) / double(slots_.size());
+  }
+
+  double prompt_seconds() {
+    return best([&] { begin(1); }) / double(slots_.size());
+  }
+
+  double step_seconds(int rows) {
+    double least = 1e9;
+    for (int round = 0; round < arguments_.rounds; round++) {
+      begin(rows);
+      network_->step();  // of the prompt: a row for each window
+      for (int i = 0; i < kSteps; i++) {
+        const double start = now();
+        network_->step();
+        least = std::min(least, now() - start);
+      }
+    }
+    return least;
+  }
+
+ private:
+  template <class Work>
+  double best(const Work& work) const {
+    double least = 1e9;
+    for (int i = 0; i < arguments_.rounds; i++) {
+      const double start = now();
+      work();
+      least = std::min(least, now() - start);
+    }
+    return least;
+  }
+
+  // Rows that never end, whatever they say.
+  void begin(int rows) {
+    const SpecialTokens special = special_tokens(weights_->dims.vocabulary);
+    std::vector<int> prompt(kPrompt, 1000);
+    prompt.back() = special.sot;
+    auto never = std::make_shared<TokenSet>((weights_->dims.vocabulary + 31) / 32);
+    add_token(*never, special.eot);
+    Settings settings;
+    settings.rows = rows;
+    settings.timestamps = false;
+    settings.suppress = never;
+    network_->begin(slots_, std::vector(slots_.size(), prompt), std::vector(slots_.size(), settings));
+  }
+
+  const BenchArguments& arguments_;
+  std::shared_ptr<const Weights> weights_;
+  std::unique_ptr<Network> network_;
+  std::vector<float> mel_;
+  std::vector<int> slots_;
+};
+
+std::vector<Stage> run_stages(const BenchArguments& arguments, std::shared_ptr<const Weights> weights,
+                              const cpu::Types& types, const cpu::Limits& limits, int threads) {
+  const Dims dims = weights->dims;
+  const int windows = arguments.network.slots;
+  Bench bench(arguments, weights, threads);
+  std::vector<Stage> stages;
+  const auto add = [&](const std::string& name, double seconds, const cpu::Work& work) {
+    stages.push_back({name, threads, seconds, cpu::least_seconds(work, limits), work});
+  };
+  cpu::Work encoding = cpu::encoder_work(dims, types);
+  const cpu::Work cross = cpu::cross_kv_work(dims, types);
+  for (int type = 0; type < cpu::kTypes; type++) encoding.ops[type] += cross.ops[type];
+  add("encode a window, with cross K/V", bench.encode_seconds(), encoding);
+  stages.push_back({"prompt of " + std::to_string(kPrompt) + " tokens", threads, bench.prompt_seconds(), 0, {}});
+  std::vector<int> row_counts = {1};
+  if (arguments.beam_size > 1) row_counts.push_back(arguments.beam_size);
+  for (const int rows : row_counts) {
+    const std::string name = "step, " + std::to_string(windows) + (windows == 1 ? " window" : " windows") + " x " +
+                             std::to_string(rows) + (rows == 1 ? " row" : " rows");
+    add(name, bench.step_seconds(rows), cpu::step_work(dims, types, windows, rows, kPrompt + kSteps / 2));
+  }
+  return stages;
+}
+
+constexpr const char* kTypeNames[] = {"f32", "f16", "bf16", "int8"};
+
+json json_of(const cpu::Limits& limits, int threads) {
+  json row = {{"threads", threads}, {"read_gb_s", limits.read / 1e9}};
+  for (int type = 0; type < cpu::kTypes; type++)
+    if (limits.multiply[type] > 0) row["multiply_gop_s"][kTypeNames[type]] = limits.multiply[type] / 1e9;
+  return row;
+}
+
+json json_of(const Stage& stage) {
+  json row = {{"stage", stage.name}, {"threads", stage.threads}, {"ms", stage.seconds * 1e3}};
+  if (stage.least_seconds > 0) {
+    row["limit_ms"] = stage.least_seconds * 1e3;
+    row["share"] = stage.least_seconds / stage.seconds;
+    row["mb"] = stage.work.bytes / 1e6;
+    for (int type = 0; type < cpu::kTypes; type++)
+      if (stage.work.ops[type] > 0) row["gop"][kTypeNames[type]] = stage.work.ops[type] / 1e9;
+  }
+  return row;
+}
+
+void print_limits(const cpu::Limits& limits, int threads) {
+  std::printf("%7d", threads);
+  for (const int type : {0, 2, 3}) {
+    if (limits.multiply[type] > 0) {
+      std::printf(" %7.0f", limits.multiply[type] / 1e9);
+    } else {
+      std::printf(" %7s", "-");
+    }
+  }
+  std::printf(" %9.1f\n", limits.read / 1e9);
+}
+
+void print_stage(const Stage& stage) {
+  std::printf("%-34s %7d %9.2f", stage.name.c_str(), stage.threads, stage.seconds * 1e3);
+  if (stage.least_seconds > 0) {
+    double ops = 0;
+    for (const double of_type : stage.work.ops) ops += of_type;
+    std::printf(" %9.2f %6.0f%% %8.2f %8.1f", stage.least_seconds * 1e3, 100 * stage.least_seconds / stage.seconds,
+                ops / 1e9, stage.work.bytes / 1e6);
+  }
+  std::printf("\n");
+}
+
+void bench_stages(const BenchArguments& arguments) {
+  const auto weights = open_weights(locate_model(arguments.model, arguments.fetch));
+  const cpu::Kernels& kernels = cpu::choose_kernels(arguments.network.isa);
+  const cpu::Types types = cpu::types_of(cpu::precision_named(arguments.network.precision), kernels, *weights);
+  std::vector<int> thread_counts = {1};
+  const int all = arguments.network.threads > 0 ? arguments.network.threads : default_threads();
+  if (all > 1) thread_counts.push_back(all);
+  std::vector<cpu::Limits> limits;
+  for (const int threads : thread_counts) {
+    Team team(threads);
+    limits.push_back(cpu::measure_limits(kernels, team));
+  }
+  json report;
+  if (!arguments.as_json) {
+    std::printf("%s kernels; most of each, G a second:\nthreads     f32    bf16    int8   GB read\n", kernels.name);
+    for (size_t i = 0; i < limits.size(); i++) print_limits(limits[i], thread_counts[i]);
+    std::printf("\n%s; best of %d rounds:\n%-34s %7s %9s %9s %7s %8s %8s\n", weights->name.c_str(), arguments.rounds,
+                "stage", "threads", "ms", "limit ms", "share", "Gop", "MB");
+  }
+  for (size_t i = 0; i < limits.size(); i++) {
+    report["limits"].push_back(json_of(limits[i], thread_counts[i]));
+    for (const Stage& stage : run_stages(arguments, weights, types, limits[i], thread_counts[i])) {
+      report["stages"].push_back(json_of(stage));
+      if (!arguments.as_json) print_stage(stage);
+    }
+  }
+  if (arguments.as_json) {
+    report["model"] = weights->name;
+    report["kernels"] = kernels.name;
+    std::printf("%s\n", report.dump(2).c_str());
+  }
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  auto arguments = std::make_shared<BenchArguments>();
+  CLI::App* bench = app.add_subcommand("bench", "the machine's limits, each stage's time and its share of the limit");
+  bench->add_option("-m,--model", arguments->model, "a model's name, file or folder")->capture_default_str();
+  bench->add_option("--model_dir,--model-dir", arguments->fetch.model_dir, "folder of the models");
+  bench->add_option("--threads", arguments->network.threads, "threads besides 1; 0: all")->check(CLI::Range(0, 1024));
+  bench->add_option("--precision", arguments->network.precision, "auto, f32, bf16 or int8")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}));
+  bench->add_option("--isa", arguments->network.isa, "instruction set of the kernels");
+  bench->add_option("--batch", arguments->network.slots, "windows at once")->check(CLI::Range(1, 64));
+  bench->add_option("--beam-size,--beam_size", arguments->beam_size, "beams")->check(CLI::Range(1, 32));
+  bench->add_option("--rounds", arguments->rounds, "the best of so many counts")->check(CLI::Range(1, 1000));
+  bench->add_flag("--kernels", arguments->kernels, "kernels alone, each with its error");
+  bench->add_flag("--json", arguments->as_json, "as JSON");
+  bench->callback([arguments] {
+    if (arguments->kernels) {
+      bench_kernels(cpu::choose_kernels(arguments->network.isa), arguments->rounds, arguments->as_json);
+    } else {
+      bench_stages(*arguments);
+    }
+  });
+}
+
+}  // namespace sotto

@@ -1,0 +1,53 @@
+// sotto bench as people and scripts read it.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "program.h"
+#include "test_models.h"
+
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("sotto bench gives each stage's time and its share of the limit") {
+  const auto model = test_model("tiny.en");
+  if (!model) {
+    MESSAGE("skipped: no weights of tiny.en");
+    return;
+  }
+  const Ran ran = run_sotto("bench -m " + *model + " --precision int8 --threads 2 --rounds 1 --beam-size 2 --json");
+  REQUIRE(ran.status == 0);
+  const json report = json::parse(ran.out);
+  REQUIRE(report["limits"].size() == 2);
+  CHECK(report["limits"][0]["threads"] == 1);
+  CHECK(report["limits"][1]["multiply_gop_s"]["f32"] > 0);
+  CHECK(report["limits"][1]["read_gb_s"] > 0);
+  REQUIRE(report["stages"].size() == 8);  // encode, prompt, steps of 1 and 2 rows; on 1 thread and 2
+  for (const json& stage : report["stages"]) CHECK(stage["ms"] > 0);
+  // 21.2 + 13.8 + 1.9 + 3.5 G operations of tiny's encoder, by hand from its shapes.
+  const json& ops = report["stages"][0]["gop"];
+  CHECK(ops["f32"].get<double>() + ops["int8"].get<double>() == doctest::Approx(40.5).epsilon(0.01));
+
+  const Ran text = run_sotto("bench -m " + *model + " --threads 1 --rounds 1 --beam-size 1");
+  CHECK(text.status == 0);
+  CHECK(text.out.find("encode a window") != std::string::npos);
+  CHECK(text.out.find("limit ms") != std::string::npos);
+}
+
+TEST_CASE("sotto bench --kernels gives each kernel's error") {
+  const Ran ran = run_sotto("bench --kernels --rounds 1 --json");
+  REQUIRE(ran.status == 0);
+  const json report = json::parse(ran.out);
+  CHECK(report.size() >= 15);
+  for (const json& kernel : report) {
+    CAPTURE(kernel["kernel"].get<std::string>());
+    CHECK(kernel["us"] > 0);
+    // Rounding to int8 or bf16 is part of it: a step of 1/127 of the largest of 128 values, at most.
+    CHECK(kernel["error"] < 0.02);
+  }
+  CHECK(run_sotto("bench --isa none-such").status == 1);
+}
+
+}  // namespace
