@@ -35,11 +35,12 @@ Matrix slow_relative_attention(const Alignment& alignment, int first, int last) 
     }
     for (int token = first; token < last; ++token)
       for (int i = 0; i < n; ++i) {
-        std::vector<double> around;
-        for (int at = i - 3; at <= i + 3; ++at)
-          around.push_back(weights[token][at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at]);
+        std::vector<double> around = {weights[token][i]};  // fewer than 4 frames can't be mirrored, and stay
+        for (int distance = 1; n > 3 && distance <= 3; ++distance)
+          for (const int at : {i - distance, i + distance})
+            around.push_back(weights[token][at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at]);
         std::sort(around.begin(), around.end());
-        result[token - first][i] += (n > 3 ? around[3] : weights[token][i]) / alignment.n_heads;
+        result[token - first][i] += around[around.size() / 2] / alignment.n_heads;
       }
   }
   return result;

@@ -35,7 +35,8 @@ TEST_CASE("help is short first and whole on demand; the version is one line") {
         "--temperature-increment-on-fallback", "--compression-ratio-threshold", "--logprob-threshold",
         "--no-speech-threshold", "--suppress-tokens", "--carry-initial-prompt", "--clip-timestamps", "--model-dir",
         "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--mode", "--vad", "--offline",
-        "--quiet"}) {
+        "--quiet", "--word-timestamps", "--prepend-punctuations", "--append-punctuations",
+        "--hallucination-silence-threshold"}) {
     CAPTURE(option);
     CHECK(whole.out.find(option) != std::string::npos);
   }
@@ -59,6 +60,8 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --audio-track -1", "--audio-track");
   check_refused("a.wav --threads -2", "--threads");
   check_refused("a.wav --threads 1.5", "--threads");
+  check_refused("a.wav --word_timestamps=perhaps", "--word-timestamps");
+  check_refused("a.wav --hallucination-silence-threshold 2", "--word-timestamps");
 }
 
 TEST_CASE("numbers out of range, and what is no number, are refused") {
@@ -68,7 +71,8 @@ TEST_CASE("numbers out of range, and what is no number, are refused") {
         "--length-penalty -0.1", "--temperature -0.2", "--temperature nan", "--temperature inf", "--temperature 1e9",
         "--temperature-increment-on-fallback 0", "--temperature-increment-on-fallback -0.2",
         "--compression-ratio-threshold x", "--logprob-threshold nan", "--no-speech-threshold ''", "--seed -1",
-        "--clip-timestamps -5", "--clip-timestamps 10,5", "--clip-timestamps 1,,2", "--clip-timestamps nan"})
+        "--clip-timestamps -5", "--clip-timestamps 10,5", "--clip-timestamps 1,,2", "--clip-timestamps nan",
+        "--hallucination-silence-threshold -1", "--hallucination-silence-threshold soon"})
     check_refused(std::string("a.wav ") + arguments, std::string(arguments, std::strcspn(arguments, " ")));
 }
 
