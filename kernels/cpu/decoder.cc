@@ -146,32 +146,38 @@ void Decoder::cross_attention(int layer, std::span<const DecoderRow> rows, std::
     for (int64_t piece = first; piece < last; piece++) {
       const Group& group = groups[piece / heads];
       const int head = int(piece % heads);
-      const CrossKv& cross = memory[group.slot].cross;
+      const HeadKv& cross = memory[group.slot].cross;
       const int64_t at = int64_t(group.first) * width_ + head * kHead;
-      kernels_.attention[int(model_.types.cross_kv)]({q_ + at, width_, group.rows, cross.keys(layer, head),
-                                                      cross.values(layer, head), kAudioContext, attended_ + at, width_});
+      kernels_.attention[int(cross.key_type)][int(cross.value_type)]({q_ + at, width_, group.rows,
+                                                                      cross.keys(layer, head), cross.values(layer, head),
+                                                                      kAudioContext, attended_ + at, width_});
     }
   });
 }
 
 // q kT / 8 of the layer's alignment heads.
-void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, const CrossKv& cross,
+void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross,
                                AlignmentScores& alignment) {
   const int m = int(rows.size()), keys = padded_keys(kAudioContext);
   const Buffer<float> scores(int64_t(m) * keys);
   const auto& wanted = model_.weights->alignment_heads;
   for (size_t h = 0; h < wanted.size(); h++) {
     if (wanted[h].first != layer) continue;
+    prepare(cross.key_type, nullptr, {q_ + wanted[h].second * kHead, width_}, m, kHead, Range::symmetric);
     Product product;
-    product.a = q_ + wanted[h].second * kHead;
-    product.a_stride = width_ * 4;
+    product.a = prepared_.a;
+    product.a_stride = prepared_.stride;
+    product.a_scale = prepared_.scale;
     product.rows = m;
     product.b = cross.keys(layer, wanted[h].second);
-    product.groups = kHead;
+    product.groups = kHead / values_per_group(cross.key_type);
     product.last_panel = keys / kernels_.panel;
+    product.b_scale = reinterpret_cast<const float*>(static_cast<const char*>(product.b) + int64_t(keys) * kHead);
+    product.b_start = reinterpret_cast<const int32_t*>(product.b_scale + keys);
+    product.b_stride = keys;
     product.c = scores.data();
     product.c_stride = keys;
-    kernels_.product[int(model_.types.cross_kv)](product);
+    kernels_.product[int(cross.key_type)](product);
     for (int i = 0; i < m; i++) {
       float* out = alignment.qk.data() + (int64_t(h) * alignment.n_tokens + rows[i].position) * alignment.n_frames;
       for (int f = 0; f < alignment.n_frames; f++) out[f] = scores.data()[int64_t(i) * keys + f] / 8;

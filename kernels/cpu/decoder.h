@@ -21,7 +21,7 @@ struct SelfKv {
 };
 
 struct SlotMemory {
-  CrossKv cross;
+  HeadKv cross;
   SelfKv self;
 };
 
@@ -43,7 +43,7 @@ class Decoder {
               Range range = Range::symmetric);
   void self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
   void cross_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
-  void alignment_scores(int layer, std::span<const DecoderRow> rows, const CrossKv& cross, AlignmentScores& alignment);
+  void alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross, AlignmentScores& alignment);
   void scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const;
   int tile_panels() const;
 

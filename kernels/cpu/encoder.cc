@@ -11,10 +11,23 @@ static_assert(kRowBlock % 6 == 0);
 
 }  // namespace
 
-CrossKv::CrossKv(const PackedModel& model)
-    : heads(model.dims.heads),
-      bytes(head_bytes(model.types.cross_kv, kAudioContext)),
-      data(2 * bytes * heads * model.dims.decoder_layers) {}
+HeadKv::HeadKv(int layers, int heads, Type key_type, Type value_type)
+    : key_type(key_type),
+      value_type(value_type),
+      heads_(heads),
+      key_bytes_(keys_bytes(key_type, kAudioContext)),
+      value_bytes_(values_bytes(value_type, kAudioContext)),
+      data_((key_bytes_ + value_bytes_) * heads * layers) {}
+
+void HeadKv::write(const Kernels& kernels, int layer, View kv, int first, int rows) const {
+  for (int head = 0; head < heads_; head++) {
+    PackHead part = {kv.x + head * kHead, kv.stride, first, rows, padded_keys(kAudioContext), keys(layer, head)};
+    kernels.pack_keys[int(key_type)](part);
+    part.x += heads_ * kHead;
+    part.out = values(layer, head);
+    kernels.pack_values[int(value_type)](part);
+  }
+}
 
 Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
     : model_(model),
@@ -25,7 +38,7 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
       conv1_((kMelFrames + 2) * width_),
       x_(kAudioContext * width_),
       q_(kAudioContext * width_),
-      kv_(4 * model.dims.heads * head_bytes(model.types.encoder_kv, kAudioContext)) {
+      kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values) {
   for (int i = 0; i < team.threads(); i++) {
     scratch_.push_back({OperandBuffer(kRowBlock, width_), OperandBuffer(kRowBlock, 4 * width_),
                         Buffer<float>(kRowBlock * (4 * width_ + 16))});
@@ -58,11 +71,7 @@ Operand Encoder::operand(Type type, View x, int rows, int width, Range range, co
   return out.operand(type, width);
 }
 
-char* Encoder::keys(int layer) const {
-  return kv_ + layer % 2 * 2 * model_.dims.heads * head_bytes(model_.types.encoder_kv, kAudioContext);
-}
-
-void Encoder::run(const float* mel, const CrossKv& cross, float* out) {
+void Encoder::run(const float* mel, const HeadKv& cross, float* out) {
   convolve(mel);
   for (int layer = 0; layer < model_.dims.encoder_layers; layer++) {
     for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
@@ -102,31 +111,17 @@ void Encoder::project(int layer, int first, int rows, const Scratch& scratch) co
   norm(block.attn_ln, type, {x_ + first * width_, width_}, rows, scratch.normed);
   product(block.qkv, scratch.normed.operand(type, width_), rows, Epilogue::store, qkv);
   for (int r = 0; r < rows; r++) std::memcpy(q_ + (first + r) * width_, qkv.row(r), sizeof(float) * width_);
-  const Type kv = model_.types.encoder_kv;
-  pack_heads(kv, {qkv.x + width_, qkv.stride}, first, rows, keys(layer), 2 * head_bytes(kv, kAudioContext));
-}
-
-// kv: [rows][keys of all heads, values of all heads]
-void Encoder::pack_heads(Type type, View kv, int first, int rows, char* keys, int64_t head_stride) const {
-  for (int head = 0; head < model_.dims.heads; head++) {
-    PackHead part = {kv.x + head * kHead, kv.stride, first, rows, padded_keys(kAudioContext), keys + head * head_stride};
-    kernels_.pack_keys[int(type)](part);
-    part.x += width_;
-    part.out = keys + head * head_stride + head_bytes(type, kAudioContext);
-    kernels_.pack_values[int(type)](part);
-  }
+  kv_.write(kernels_, layer % 2, {qkv.x + width_, qkv.stride}, first, rows);
 }
 
 // x += attention of these rows over all.
 void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
-  const Type kv = model_.types.encoder_kv;
-  const int64_t bytes = head_bytes(kv, kAudioContext);
+  const auto attention = kernels_.attention[int(kv_.key_type)][int(kv_.value_type)];
   const View attended = {scratch.hidden.data(), width_ + 16};
   for (int head = 0; head < model_.dims.heads; head++) {
-    const char* k = keys(layer) + head * 2 * bytes;
-    kernels_.attention[int(kv)]({q_ + first * width_ + head * kHead, width_, rows, k, k + bytes, kAudioContext,
-                                 attended.x + head * kHead, attended.stride});
+    attention({q_ + first * width_ + head * kHead, width_, rows, kv_.keys(layer % 2, head), kv_.values(layer % 2, head),
+               kAudioContext, attended.x + head * kHead, attended.stride});
   }
   const Operand a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed);
   product(block.out, a, rows, Epilogue::add, {x_ + first * width_, width_});
@@ -141,7 +136,7 @@ void Encoder::feed_forward(int layer, int first, int rows, const Scratch& scratc
   product(block.fc2, a, rows, Epilogue::add, x);
 }
 
-void Encoder::write_cross(int first, int rows, const Scratch& scratch, const CrossKv& cross, float* out) const {
+void Encoder::write_cross(int first, int rows, const Scratch& scratch, const HeadKv& cross, float* out) const {
   Rows last = scratch.normed.rows(Type::f32, {x_ + first * width_, width_}, 0, rows, width_);
   last.out = out + first * width_;
   last.out_stride = width_ * 4;
@@ -151,7 +146,7 @@ void Encoder::write_cross(int first, int rows, const Scratch& scratch, const Cro
   const View kv = {scratch.hidden.data(), 2 * width_ + 16};
   for (int layer = 0; layer < model_.dims.decoder_layers; layer++) {
     product(model_.decoder[layer].cross_kv, a, rows, Epilogue::store, kv);
-    pack_heads(model_.types.cross_kv, kv, first, rows, cross.keys(layer, 0), 2 * cross.bytes);
+    cross.write(kernels_, layer, kv, first, rows);
   }
 }
 

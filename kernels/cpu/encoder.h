@@ -13,20 +13,21 @@
 
 namespace sotto::cpu {
 
-// Bytes of one head's packed keys (or values) of n keys.
-constexpr int64_t head_bytes(Type type, int n_keys) {
-  return int64_t(padded_keys(n_keys)) * kHead / values_per_group(type) * group_bytes(type);
-}
+// Packed keys and values of one window: [layer][head] keys, then values.
+class HeadKv {
+ public:
+  HeadKv(int layers, int heads, Type key_type, Type value_type);
+  char* keys(int layer, int head) const { return data_ + (int64_t(layer) * heads_ + head) * (key_bytes_ + value_bytes_); }
+  char* values(int layer, int head) const { return keys(layer, head) + key_bytes_; }
+  // kv: rows [first, first + rows) of [keys of all heads, values of all heads].
+  void write(const Kernels& kernels, int layer, View kv, int first, int rows) const;
 
-// Cross-attention K/V of one window: [decoder layer][head] keys, then values.
-struct CrossKv {
-  CrossKv(const PackedModel& model);
-  char* keys(int layer, int head) const { return data + ((int64_t(layer) * heads + head) * 2) * bytes; }
-  char* values(int layer, int head) const { return keys(layer, head) + bytes; }
+  const Type key_type, value_type;
 
-  int heads;
-  int64_t bytes;  // of one head's keys
-  Buffer<char> data;
+ private:
+  int heads_;
+  int64_t key_bytes_, value_bytes_;  // of one head
+  Buffer<char> data_;
 };
 
 class Encoder {
@@ -34,7 +35,7 @@ class Encoder {
   Encoder(const PackedModel& model, const Kernels& kernels, Team& team);
 
   // mel: [3000][mel_bins]. out: [1500][width].
-  void run(const float* mel, const CrossKv& cross, float* out);
+  void run(const float* mel, const HeadKv& cross, float* out);
 
  private:
   struct Scratch {  // of one thread, for one block of rows
@@ -46,12 +47,10 @@ class Encoder {
   void project(int layer, int first, int rows, const Scratch& scratch) const;
   void attend(int layer, int first, int rows, const Scratch& scratch) const;
   void feed_forward(int layer, int first, int rows, const Scratch& scratch) const;
-  void write_cross(int first, int rows, const Scratch& scratch, const CrossKv& cross, float* out) const;
+  void write_cross(int first, int rows, const Scratch& scratch, const HeadKv& cross, float* out) const;
   void norm(const PackedNorm& norm, Type type, View x, int rows, const OperandBuffer& out) const;
   Operand operand(Type type, View x, int rows, int width, Range range, const OperandBuffer& out) const;
   void product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c) const;
-  void pack_heads(Type type, View kv, int first, int rows, char* keys, int64_t head_stride) const;
-  char* keys(int layer) const;
   template <class Work>
   void for_blocks(int rows, const Work& work);
 
@@ -62,7 +61,7 @@ class Encoder {
   Buffer<float> mel_;      // [1 + 3000 + 1][mel_bins], zeros around
   Buffer<float> conv1_;    // [1 + 3000 + 1][width], zeros around
   Buffer<float> x_, q_;    // [1500][width]
-  Buffer<char> kv_;        // [2][heads][keys, values]
+  HeadKv kv_;              // of two layers, in turns
   std::vector<Scratch> scratch_;
 };
 

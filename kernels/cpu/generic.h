@@ -3,10 +3,10 @@
 //   kLanes, kVectors  lanes of a vector; vectors across a panel
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16 and store_bf16 then
-// and the functions splat, splat_i32, load_f32, load_i32, store_f32, store_u8 (of integers that are cut to 0...255),
-// fma, max, abs, reciprocal, round_i32, from_i32, times_power_of_2, sum_of, largest_of, first_of and dot_u8_i8. Only raw
-// loops here: an inline library function compiled for one instruction set could be the copy that the linker keeps for
-// all.
+// and the functions splat, splat_i32, load_f32, load_i32, load_i8 (as f32), store_f32, store_u8 (of integers that are
+// cut to 0...255), fma, max, abs, reciprocal, round_i32, from_i32, times_power_of_2, sum_of, largest_of, first_of and
+// dot_u8_i8. Only raw loops here: an inline library function compiled for one instruction set could be the copy that
+// the linker keeps for all.
 
 typedef int32_t __attribute__((may_alias)) int32_a;
 constexpr int kHead64 = 64;
@@ -43,9 +43,13 @@ static constexpr Kernels table(const char* name) {
       .product = {product<OfF32>, SOTTO_F16(product<OfF16>), SOTTO_BF16(product<OfBf16>), product<OfI8>},
       .norm = {norm<ToF32>, norm<ToF32>, SOTTO_BF16(norm<ToBf16>), norm<ToI8>},
       .operand = {operand<ToF32>, operand<ToF32>, SOTTO_BF16(operand<ToBf16>), operand<ToI8>},
-      .attention = {attention<OfF32>, SOTTO_F16(attention<OfF16>), SOTTO_BF16(attention<OfBf16>), nullptr},
-      .pack_keys = {pack_keys<StoreF32>, SOTTO_F16(pack_keys<StoreF16>), SOTTO_BF16(pack_keys<StoreBf16>), nullptr},
-      .pack_values = {pack_values<StoreF32>, SOTTO_F16(pack_values<StoreF16>), SOTTO_BF16(pack_values<StoreBf16>), nullptr},
+      .attention = {{attention<OfF32, OfF32>, nullptr, nullptr, nullptr},
+                    {nullptr, SOTTO_F16(attention<OfF16, OfF16>), nullptr, nullptr},
+                    {nullptr, nullptr, SOTTO_BF16(attention<OfBf16, OfBf16>), nullptr},
+                    {attention<OfI8, OfF32>, nullptr, SOTTO_BF16(attention<OfI8, OfBf16>), attention<OfI8, OfS8>}},
+      .pack_keys = {pack_keys<StoreF32>, SOTTO_F16(pack_keys<StoreF16>), SOTTO_BF16(pack_keys<StoreBf16>), pack_keys_i8},
+      .pack_values = {pack_values<StoreF32>, SOTTO_F16(pack_values<StoreF16>), SOTTO_BF16(pack_values<StoreBf16>),
+                      pack_values_i8},
       .past_attention = past_attention,
       .scan = scan,
       .above = above,

@@ -28,7 +28,13 @@ struct OfF16 : OfF32 {
 };
 #endif
 
+struct OfS8 : OfF32 {  // A f32, B int8, whose scales are in A: values of a head
+  static constexpr int kBBytes = 1;
+  static inline Factor load(const char* b) { return load_i8(reinterpret_cast<const int8_t*>(b)); }
+};
+
 struct OfI8 {
+  using Element = uint8_t;
   static constexpr bool kScaledSums = true;
   using Sum = vi;
   using Factor = vi;

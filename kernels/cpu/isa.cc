@@ -1,5 +1,10 @@
 #include "kernels/cpu/isa.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include "models/error.h"
 
 namespace sotto::cpu {
@@ -7,7 +12,7 @@ namespace sotto::cpu {
 #if defined(__x86_64__)
 extern const Kernels kAvx512Bf16, kAvx512, kAvx2;
 #elif defined(__aarch64__)
-extern const Kernels kNeon;
+extern const Kernels kNeon, kNeonDotprod;
 #endif
 extern const Kernels kPortable;
 
@@ -22,6 +27,7 @@ std::vector<const Kernels*> available_kernels() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
     result.push_back(&kAvx2);
 #elif defined(__aarch64__)
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) result.push_back(&kNeonDotprod);
   result.push_back(&kNeon);
 #endif
   result.push_back(&kPortable);

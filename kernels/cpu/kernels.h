@@ -4,7 +4,9 @@
 // Packed operands. A product C[rows][n] = A[rows][k] B[k][n] reads B in panels of `panel` columns:
 //   [n / panel][k / per_group][panel][4 bytes]
 // where 4 bytes are one group of a column: 1 f32, 2 bf16 or 4 int8 values that follow each other in k (f16: 2 bytes, one
-// value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys).
+// value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys; int8 ones
+// one by one, since they are multiplied as f32). Int8 keys and values are followed by the scale of each key [keys], int8
+// keys then by where their sums start [keys].
 // Each sum runs through k in order, whatever the number of rows: a row's result doesn't depend on its company.
 #pragma once
 
@@ -69,6 +71,16 @@ constexpr int kKeyBlock = 128;       // keys under one step of the running softm
 constexpr int kAttentionRows = 96;   // at most, in one call
 constexpr int padded_keys(int n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
 
+// Bytes of one head's packed keys or values.
+constexpr int64_t keys_bytes(Type type, int n) {
+  const int64_t keys = padded_keys(n);
+  return keys * 64 * group_bytes(type) / values_per_group(type) + (type == Type::i8 ? keys * 8 : 0);
+}
+constexpr int64_t values_bytes(Type type, int n) {
+  const int64_t keys = padded_keys(n);
+  return keys * 64 * group_bytes(type) / values_per_group(type) + (type == Type::i8 ? keys * 4 : 0);
+}
+
 struct HeadAttention {
   const float* q = nullptr;  // [rows][64], rows q_stride floats apart
   int64_t q_stride = 0;
@@ -115,7 +127,7 @@ struct Kernels {
   void (*product[kTypes])(const Product&);
   void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand
   void (*operand[kTypes])(const Rows&, Range range);  // f32 and f16: copies
-  void (*attention[kTypes])(const HeadAttention&);    // by the type of k and v; no i8
+  void (*attention[kTypes][kTypes])(const HeadAttention&);  // by the type of k and that of v; null: not offered
   void (*pack_keys[kTypes])(const PackHead&);
   void (*pack_values[kTypes])(const PackHead&);
   void (*past_attention)(const PastAttention&);

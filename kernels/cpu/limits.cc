@@ -69,7 +69,8 @@ Work encoder_work(const Dims& dims, const Types& types) {
   const double positions = kAudioContext, width = dims.width;
   work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width + 2 * positions * 3 * width * width;
   work.ops[int(types.encoder)] += dims.encoder_layers * 2 * positions * 12 * width_squared(dims);
-  work.ops[int(types.encoder_kv)] += dims.encoder_layers * 4 * positions * positions * width;
+  work.ops[int(types.encoder_keys)] += dims.encoder_layers * 2 * positions * positions * width;
+  work.ops[int(types.encoder_values)] += dims.encoder_layers * 2 * positions * positions * width;
   return work;
 }
 
@@ -82,13 +83,14 @@ Work cross_kv_work(const Dims& dims, const Types& types) {
 Work step_work(const Dims& dims, const Types& types, int windows, int rows, int past) {
   Work work;
   const double weights = dims.decoder_layers * 14 * width_squared(dims) + double(dims.vocabulary) * dims.width;
-  const double cross = 2.0 * dims.decoder_layers * kAudioContext * dims.width;  // keys and values of one window
+  const double cross = 1.0 * dims.decoder_layers * kAudioContext * dims.width;  // keys, or values, of one window
   const double self = 2.0 * dims.decoder_layers * past * dims.width;            // of one row
   const auto bytes = [](Type type) { return double(group_bytes(type)) / values_per_group(type); };
   work.ops[int(types.decoder)] += 2 * weights * windows * rows;
-  work.ops[int(types.cross_kv)] += 2 * cross * windows * rows;
-  work.ops[int(Type::f32)] += 2 * self * windows * rows;
-  work.bytes = weights * bytes(types.decoder) + windows * (cross * bytes(types.cross_kv) + rows * self * 4);
+  work.ops[int(types.cross_keys)] += 2 * cross * windows * rows;
+  work.ops[int(Type::f32)] += 2 * (cross + self) * windows * rows;  // values of int8 are multiplied as f32
+  work.bytes = weights * bytes(types.decoder) +
+               windows * (cross * (bytes(types.cross_keys) + bytes(types.cross_values)) + rows * self * 4);
   return work;
 }
 

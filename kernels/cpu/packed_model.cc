@@ -200,12 +200,11 @@ Precision precision_named(const std::string& name) {
 }
 
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {
-  const Type half = kernels.half_storage;
-  if (precision == Precision::bf16 && kernels.native_bf16) return {Type::bf16, Type::bf16, Type::bf16, half};
-  const Type encoder_kv = kernels.native_bf16 ? Type::bf16 : Type::f32;
-  if (precision == Precision::i8) return {Type::i8, Type::i8, encoder_kv, half};
+  const Type half = kernels.half_storage, f32 = Type::f32, bf16 = Type::bf16, i8 = Type::i8;
+  if (precision == Precision::bf16 && kernels.native_bf16) return {bf16, bf16, bf16, bf16, half, half};
+  if (precision == Precision::i8) return {i8, i8, i8, kernels.native_bf16 ? bf16 : f32, i8, i8};
   const bool f16 = weights.token_embedding.encoding == Encoding::f16;  // then f16 holds them without loss
-  return {Type::f32, f16 ? half : Type::f32, Type::f32, Type::f32};
+  return {f32, f16 ? half : f32, f32, f32, f32, f32};
 }
 
 void place_linear(PackedLinear& linear, int panel, char*& at) {

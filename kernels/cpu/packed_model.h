@@ -16,8 +16,8 @@ enum class Precision : uint8_t { f32, bf16, i8 };
 // Which type each kind of product and K/V has.
 struct Types {
   Type encoder, decoder;  // of the products, convolutions left out: they are f32
-  Type encoder_kv;        // of the encoder's own keys and values
-  Type cross_kv;
+  Type encoder_keys, encoder_values;
+  Type cross_keys, cross_values;
 
   bool operator==(const Types&) const = default;
 };

@@ -16,6 +16,7 @@ static inline vi load_i32(const int32_t* x) {
   __builtin_memcpy(&result, x, sizeof(result));
   return result;
 }
+static inline vf load_i8(const int8_t* x) { return vf{float(x[0]), float(x[1]), float(x[2]), float(x[3])}; }
 static inline void store_f32(float* to, vf x) { __builtin_memcpy(to, &x, sizeof(x)); }
 static inline void store_u8(uint8_t* to, vi x) {
   for (int i = 0; i < kLanes; ++i) to[i] = uint8_t(x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i]);
@@ -36,7 +37,7 @@ static inline float largest_of(vf x) {
   return a > b ? a : b;
 }
 static inline float first_of(vf x) { return x[0]; }
-static inline vi dot_u8_i8(vi sum, vi a, vi b) {
+static inline vi dot_by_bytes(vi sum, vi a, vi b) {
   for (int byte = 0; byte < 32; byte += 8) sum += (a >> byte & 255) * (b << (24 - byte) >> 24);
   return sum;
 }

@@ -13,6 +13,9 @@ static inline vi load_i32(const int32_t* x) { return _mm256_loadu_si256(reinterp
 static inline vf load_f16(const uint16_t* x) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
 }
+static inline vf load_i8(const int8_t* x) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
+}
 static inline void store_f32(float* to, vf x) { _mm256_storeu_ps(to, x); }
 static inline void store_f16(uint16_t* to, vf x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));

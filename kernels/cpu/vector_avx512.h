@@ -12,6 +12,9 @@ static inline vi load_i32(const int32_t* x) { return _mm512_loadu_si512(x); }
 static inline vf load_f16(const uint16_t* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
+static inline vf load_i8(const int8_t* x) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
+}
 static inline void store_f32(float* to, vf x) { _mm512_storeu_ps(to, x); }
 static inline void store_f16(uint16_t* to, vf x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));

@@ -74,16 +74,16 @@ Row product_row(const Kernels& kernels, Type type, int rows, int n, int k, doubl
   return {name, seconds, 2.0 * rows * n * k, limit, std::sqrt(error / size)};
 }
 
-Row attention_row(const Kernels& kernels, Type type, int rows, double limit, int rounds) {
+Row attention_row(const Kernels& kernels, Type key_type, Type value_type, int rows, const Limits& limits, int rounds) {
   const int keys = kAudioContext, padded = padded_keys(keys);
   const std::vector<float> q = random_values(rows * kHead, 3, 3), k = random_values(keys * kHead, 4, 1),
                            v = random_values(keys * kHead, 5, 1);
   const Buffer<char> packed_k(int64_t(padded) * kHead * 4), packed_v(int64_t(padded) * kHead * 4);
-  kernels.pack_keys[int(type)]({k.data(), kHead, 0, keys, padded, packed_k.data()});
-  kernels.pack_values[int(type)]({v.data(), kHead, 0, keys, padded, packed_v.data()});
+  kernels.pack_keys[int(key_type)]({k.data(), kHead, 0, keys, padded, packed_k.data()});
+  kernels.pack_values[int(value_type)]({v.data(), kHead, 0, keys, padded, packed_v.data()});
   std::vector<float> out(rows * kHead);
   const HeadAttention head = {q.data(), kHead, rows, packed_k.data(), packed_v.data(), keys, out.data(), kHead};
-  const double seconds = best_seconds(rounds, [&] { kernels.attention[int(type)](head); });
+  const double seconds = best_seconds(rounds, [&] { kernels.attention[int(key_type)][int(value_type)](head); });
   std::vector<double> weight(keys), expected(kHead);
   double total = 0, error = 0, size = 0;
   for (int t = 0; t < keys; t++) {
@@ -97,8 +97,10 @@ Row attention_row(const Kernels& kernels, Type type, int rows, double limit, int
     error += (out[d] - expected[d]) * (out[d] - expected[d]);
     size += expected[d] * expected[d];
   }
-  const std::string name =
-      std::string("attention ") + kTypeNames[int(type)] + " " + std::to_string(rows) + " rows, 1500 keys";
+  const std::string name = std::string("attention ") + kTypeNames[int(key_type)] + "/" + kTypeNames[int(value_type)] +
+                           " " + std::to_string(rows) + " rows";
+  const double multiplied_as = limits.multiply[int(value_type == Type::i8 ? Type::f32 : value_type)];
+  const double limit = 2 / (1 / limits.multiply[int(key_type)] + 1 / multiplied_as);
   return {name, seconds, 4.0 * rows * keys * kHead, limit, std::sqrt(error / size)};
 }
 
@@ -116,8 +118,11 @@ void bench_kernels(const Kernels& kernels, int rounds, bool as_json) {
       rows.push_back(product_row(kernels, type, count, 2048, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 512, 2048, limit, rounds));
     }
-    if (!kernels.attention[int(type)]) continue;
-    for (const int count : {96, 5, 1}) rows.push_back(attention_row(kernels, type, count, limit, rounds));
+    for (const Type value_type : {Type::f32, Type::f16, Type::bf16, Type::i8}) {
+      if (!kernels.attention[int(type)][int(value_type)]) continue;
+      for (const int count : {96, 5, 1})
+        rows.push_back(attention_row(kernels, type, value_type, count, limits, rounds));
+    }
   }
   json report = json::array();
   if (!as_json) std::printf("%s kernels, one thread\n%-36s %9s %9s %7s %10s\n", kernels.name, "kernel", "us", "Gop/s",
