@@ -168,6 +168,7 @@ void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, cons
     product.a = prepared_.a;
     product.a_stride = prepared_.stride;
     product.a_scale = prepared_.scale;
+    product.a_scale_stride = 1;
     product.rows = m;
     product.b = cross.keys(layer, wanted[h].second);
     product.groups = kHead / values_per_group(cross.key_type);

@@ -35,10 +35,16 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
       team_(team),
       width_(model.dims.width),
       mel_((kMelFrames + 2) * model.dims.mel_bins),
-      conv1_((kMelFrames + 2) * width_),
+      conv1_(kMelFrames + 2, width_, 0),
       x_(kAudioContext * width_),
       q_(kAudioContext * width_),
       kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values) {
+  std::vector<float> zeros(width_);
+  for (const int row : {0, kMelFrames + 1}) {
+    Rows around = conv1_.rows(model.conv2.type, {}, row, 1, width_);
+    around.x = zeros.data();
+    kernels.operand[int(model.conv2.type)](around, Range::gelu);
+  }
   for (int i = 0; i < team.threads(); i++) {
     scratch_.push_back({OperandBuffer(kRowBlock, width_), OperandBuffer(kRowBlock, 4 * width_),
                         Buffer<float>(kRowBlock * (4 * width_ + 16))});
@@ -90,13 +96,21 @@ void Encoder::run(const float* mel, const HeadKv& cross, float* out) {
 void Encoder::convolve(const float* mel) {
   const int bins = model_.dims.mel_bins;
   std::memcpy(mel_ + bins, mel, sizeof(float) * kMelFrames * bins);
-  for_blocks(kMelFrames, [&](int first, int rows, const Scratch&) {
-    product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu,
-            {conv1_ + (1 + first) * width_, width_});
+  const Type type = model_.conv2.type;
+  for_blocks(kMelFrames, [&](int first, int rows, const Scratch& scratch) {
+    const View c = {scratch.hidden.data(), width_};
+    product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu, c);
+    Rows to = conv1_.rows(type, {}, 1 + first, rows, width_);
+    to.x = c.x;
+    to.x_stride = c.stride;
+    kernels_.operand[int(type)](to, Range::gelu);
   });
   for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
-    product(model_.conv2, {conv1_ + 2 * first * width_, 2 * width_ * 4, nullptr}, rows, Epilogue::gelu,
-            {x_ + first * width_, width_});
+    const Rows from = conv1_.rows(type, {}, 2 * first, 0, width_);
+    Product conv2 = product_of(model_.conv2, {from.out, 2 * from.out_stride, from.scale}, rows, Epilogue::gelu,
+                               {x_ + first * width_, width_}, kernels_.panel);
+    conv2.a_scale_stride = 2 * scales_of(width_);
+    kernels_.product[int(type)](conv2);
     for (int64_t i = int64_t(first) * width_; i < int64_t(first + rows) * width_; i++)
       x_.data()[i] += model_.encoder_positions[i];
     project(0, first, rows, scratch);

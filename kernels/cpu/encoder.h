@@ -59,7 +59,7 @@ class Encoder {
   Team& team_;
   const int width_;
   Buffer<float> mel_;      // [1 + 3000 + 1][mel_bins], zeros around
-  Buffer<float> conv1_;    // [1 + 3000 + 1][width], zeros around
+  OperandBuffer conv1_;    // [1 + 3000 + 1][width], zeros around
   Buffer<float> x_, q_;    // [1500][width]
   HeadKv kv_;              // of two layers, in turns
   std::vector<Scratch> scratch_;

@@ -148,7 +148,8 @@ static void product(const Product& p) {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         const int64_t group = chunk * kGroups, at = chunk * p.b_stride + panel * kPanel;
         const int groups = p.groups - group < kGroups ? int(p.groups - group) : kGroups;
-        const Scales scales = {p.a_scale + row0 * chunks + chunk, chunks, p.b_scale + at, p.b_start + at};
+        const Scales scales = {p.a_scale + row0 * p.a_scale_stride + chunk, p.a_scale_stride, p.b_scale + at,
+                               p.b_start + at};
         tiles<T>(static_cast<const char*>(p.a) + row0 * p.a_stride + group * T::kABytes, p.a_stride, rows,
                  static_cast<const char*>(p.b) + (int64_t(panel) * p.groups + group) * kPanel * T::kBBytes, groups,
                  scales, sums);

@@ -37,7 +37,8 @@ enum class Epilogue : uint8_t {
 struct Product {
   const void* a = nullptr;        // [rows][k], rows a_stride bytes apart (they may overlap: a convolution)
   int64_t a_stride = 0;
-  const float* a_scale = nullptr;  // i8: [rows][scales_of(k)]
+  const float* a_scale = nullptr;  // i8: [rows][scales_of(k)], rows a_scale_stride floats apart
+  int64_t a_scale_stride = 0;
   int rows = 0;
   const void* b = nullptr;        // packed panels; the first is panel 0 of the matrix
   int groups = 0;                 // k / per_group

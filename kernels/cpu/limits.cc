@@ -67,7 +67,8 @@ Limits measure_limits(const Kernels& kernels, Team& team) {
 Work encoder_work(const Dims& dims, const Types& types) {
   Work work;
   const double positions = kAudioContext, width = dims.width;
-  work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width + 2 * positions * 3 * width * width;
+  work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width;
+  work.ops[int(types.encoder)] += 2 * positions * 3 * width * width;
   work.ops[int(types.encoder)] += dims.encoder_layers * 2 * positions * 12 * width_squared(dims);
   work.ops[int(types.encoder_keys)] += dims.encoder_layers * 2 * positions * positions * width;
   work.ops[int(types.encoder_values)] += dims.encoder_layers * 2 * positions * positions * width;

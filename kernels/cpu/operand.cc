@@ -21,7 +21,8 @@ void Buffer<T>::Unmap::operator()(T* data) const {
 template class Buffer<char>;
 template class Buffer<float>;
 
-OperandBuffer::OperandBuffer(int64_t rows, int64_t width) : data_(rows * (width * 4 + 64)), scale_(rows * scales_of(width)) {}
+OperandBuffer::OperandBuffer(int64_t rows, int64_t width, int gap)
+    : gap_(gap), data_(rows * (width * 4 + gap)), scale_(rows * scales_of(width)) {}
 
 Rows OperandBuffer::rows(Type type, View x, int first, int count, int width) const {
   Rows rows;
@@ -42,6 +43,7 @@ Product product_of(const PackedLinear& linear, const Operand& a, int rows, Epilo
   product.a = a.a;
   product.a_stride = a.stride;
   product.a_scale = linear.type == Type::i8 ? a.scale : nullptr;
+  product.a_scale_stride = scales_of(linear.k);
   product.rows = rows;
   product.b = linear.b;
   product.groups = linear.groups();

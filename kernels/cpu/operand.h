@@ -30,10 +30,9 @@ class Buffer {
 
 // Rows of f32, `stride` floats apart.
 struct View {
-  float* x;
-  int64_t stride;
+  float* x = nullptr;
+  int64_t stride = 0;
   float* row(int64_t r) const { return x + r * stride; }
-  View from(int64_t r) const { return {row(r), stride}; }
 };
 
 // Rows as the left side of a product.
@@ -47,13 +46,15 @@ struct Operand {
 class OperandBuffer {
  public:
   OperandBuffer() = default;
-  OperandBuffer(int64_t rows, int64_t width);
+  // gap: bytes from the end of a row to the next, so that rows are not a power of 2 apart; 0: rows may overlap.
+  OperandBuffer(int64_t rows, int64_t width, int gap = 64);
 
   Rows rows(Type type, View x, int first, int count, int width) const;
   Operand operand(Type type, int width) const;
 
  private:
-  int64_t stride(Type type, int width) const { return int64_t(width) * operand_bytes(type) + 64; }  // not a power of 2
+  int64_t stride(Type type, int width) const { return int64_t(width) * operand_bytes(type) + gap_; }
+  int gap_ = 0;
   Buffer<char> data_;
   Buffer<float> scale_;
 };

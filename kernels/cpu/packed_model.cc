@@ -39,7 +39,7 @@ int64_t lay_out(PackedModel& model, int panel, char* base) {
     place_linear(to, panel, at);
   };
   linear(model.conv1, Type::f32, width, dims.mel_bins * 3);
-  linear(model.conv2, Type::f32, width, width * 3);
+  linear(model.conv2, model.types.encoder, width, width * 3);
   place(model.encoder_positions, int64_t(kAudioContext) * width, at);
   place(model.decoder_positions, int64_t(kTextContext) * width, at);
   place_norm(model.encoder_ln, width, at);
@@ -137,7 +137,7 @@ void copy_norm(const Norm& from, const PackedNorm& to) {
 }
 
 // [out][in][tap] becomes [out][tap][in], so that one row of A is frames that follow each other.
-void pack_convolution(const Linear& from, const PackedLinear& to, int panel) {
+void pack_convolution(const Linear& from, const PackedLinear& to, int panel, bool after_gelu) {
   const std::vector<float> w = read_all(from.weight), bias = read_all(from.bias);
   std::vector<float> turned(w.size());
   const int channels = to.k / 3;
@@ -147,13 +147,13 @@ void pack_convolution(const Linear& from, const PackedLinear& to, int panel) {
         turned[int64_t(o) * to.k + tap * channels + c] = w[int64_t(o) * to.k + c * 3 + tap];
     }
   }
-  pack_linear(turned.data(), bias.data(), to, panel, false);
+  pack_linear(turned.data(), bias.data(), to, panel, after_gelu);
 }
 
 void fill(const PackedModel& model, int panel) {
   const Weights& weights = *model.weights;
-  pack_convolution(weights.conv1, model.conv1, panel);
-  pack_convolution(weights.conv2, model.conv2, panel);
+  pack_convolution(weights.conv1, model.conv1, panel, false);
+  pack_convolution(weights.conv2, model.conv2, panel, true);
   copy_to(weights.encoder_positions, model.encoder_positions);
   copy_to(weights.decoder_positions, model.decoder_positions);
   copy_norm(weights.encoder_ln, model.encoder_ln);
@@ -202,7 +202,10 @@ Precision precision_named(const std::string& name) {
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {
   const Type half = kernels.half_storage, f32 = Type::f32, bf16 = Type::bf16, i8 = Type::i8;
   if (precision == Precision::bf16 && kernels.native_bf16) return {bf16, bf16, bf16, bf16, half, half};
-  if (precision == Precision::i8) return {i8, i8, i8, kernels.native_bf16 ? bf16 : f32, i8, i8};
+  if (precision == Precision::i8) {
+    const Type kv = kernels.native_bf16 ? bf16 : f32;  // int8 keys in the encoder would change one word in a hundred
+    return {i8, i8, kv, kv, i8, i8};
+  }
   const bool f16 = weights.token_embedding.encoding == Encoding::f16;  // then f16 holds them without loss
   return {f32, f16 ? half : f32, f32, f32, f32, f32};
 }

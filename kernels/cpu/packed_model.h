@@ -15,7 +15,7 @@ enum class Precision : uint8_t { f32, bf16, i8 };
 
 // Which type each kind of product and K/V has.
 struct Types {
-  Type encoder, decoder;  // of the products, convolutions left out: they are f32
+  Type encoder, decoder;  // of the products; the first convolution is f32, the second as the encoder
   Type encoder_keys, encoder_values;
   Type cross_keys, cross_values;
 
