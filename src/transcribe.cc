@@ -59,10 +59,12 @@ class Transcription {
 
 double seconds(int64_t samples) { return static_cast<double>(samples) / kSampleRate; }
 
-// Frames from first on as they are for zeros: at the floor, which lies 8 powers of ten, scaled 2, below the maximum.
+// Frames from first on as they are for zeros: a power of 1e-10, or where that is higher the clamp's floor, which lies 8
+// powers of ten below the maximum; scaled as all values are, (x + 4) / 4.
 void fill_with_silence(Mel& mel, int first) {
+  constexpr float kZeros = (-10.0f + 4) / 4;
   const auto rest = mel.values.begin() + int64_t{first} * mel.bins;
-  std::fill(rest, mel.values.end(), *std::max_element(mel.values.begin(), rest) - 2.0f);
+  std::fill(rest, mel.values.end(), std::max(kZeros, *std::max_element(mel.values.begin(), rest) - 2));
 }
 
 std::vector<int> initial_prompt(const Tokenizer& tokenizer, const PromptOptions& options, const Listener& listener) {

@@ -226,6 +226,17 @@ TEST_CASE("behind a short sound there is silence for the language, and nothing f
   CHECK(scene.network.encoded[1].back() == 0);
 }
 
+TEST_CASE("behind digital silence there is the same silence") {
+  Scene scene(51865);
+  scene.network.languages.assign(99, -9);
+  scene.network.script = {{scene.said(0, " One.", 1), -2, 0.9}};
+  const std::string path = scene.folder.path() + "/silence.wav";
+  write_wav(path, silence(kSecond));
+  transcribe(scene.engine, {path, {}}, scene.options, scene.listener);
+  const auto& for_language = scene.network.encoded.at(0);
+  CHECK(for_language.back() == doctest::Approx(for_language.front()));
+}
+
 TEST_CASE("a long initial prompt is cut to its last 223 tokens, with a warning") {
   Scene scene;
   std::string prompt = "<|endoftext|>";
