@@ -221,12 +221,12 @@ void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first,
     if (from >= to) return;
     const LogitScan found = kernels_.scan(logits + (from - first), to - from);
     mass = {found.max, found.sum};
-    constexpr int kChunk = 128;
+    constexpr int kChunk = 128, kFirstChunk = 16;  // few, since all of the first are looked at
     int32_t places[kChunk];
-    for (int chunk = from; chunk < to; chunk += kChunk) {
+    for (int chunk = from, size = kFirstChunk; chunk < to; chunk += size, size = kChunk) {
       const float worst = picks.n < limit ? -std::numeric_limits<float>::infinity() : picks.pick[limit - 1].rank;
       const float* x = logits + (chunk - first);
-      const int n = kernels_.above(x, std::min(kChunk, to - chunk), worst, places, kChunk);
+      const int n = kernels_.above(x, std::min(size, to - chunk), worst, places, kChunk);
       for (int i = 0; i < n; i++) keep_best(picks, limit, {x[places[i]], x[places[i]], chunk + places[i]});
     }
   };

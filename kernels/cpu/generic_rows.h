@@ -123,7 +123,7 @@ static int above(const float* logits, int n, float limit, int32_t* places, int r
   int found = 0;
   const int whole = n / kLanes * kLanes;
   for (int i = 0; i < n;) {
-    if (i < whole && !(largest_of(load_f32(logits + i)) > limit)) {
+    if (i < whole && !any_above(load_f32(logits + i), splat(limit))) {
       i += kLanes;
       continue;
     }

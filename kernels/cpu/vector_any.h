@@ -36,6 +36,10 @@ static inline float largest_of(vf x) {
   const float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
   return a > b ? a : b;
 }
+static inline bool any_above(vf x, vf limit) {
+  const vi above = x > limit;
+  return (above[0] | above[1] | above[2] | above[3]) != 0;
+}
 static inline float first_of(vf x) { return x[0]; }
 static inline vi dot_by_bytes(vi sum, vi a, vi b) {
   for (int byte = 0; byte < 32; byte += 8) sum += (a >> byte & 255) * (b << (24 - byte) >> 24);

@@ -46,6 +46,7 @@ static inline float largest_of(vf x) {
   half = _mm_max_ps(half, _mm_movehl_ps(half, half));
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
+static inline bool any_above(vf x, vf limit) { return _mm256_movemask_ps(_mm256_cmp_ps(x, limit, _CMP_GT_OQ)) != 0; }
 static inline float first_of(vf x) { return _mm256_cvtss_f32(x); }
 #ifdef SOTTO_HAS_AVX_VNNI
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {

@@ -36,6 +36,7 @@ static inline vf times_power_of_2(vf x, vi power) {
 }
 static inline float sum_of(vf x) { return _mm512_reduce_add_ps(x); }
 static inline float largest_of(vf x) { return _mm512_reduce_max_ps(x); }
+static inline bool any_above(vf x, vf limit) { return _mm512_cmp_ps_mask(x, limit, _CMP_GT_OQ) != 0; }
 static inline float first_of(vf x) { return _mm512_cvtss_f32(x); }
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {  // as asm: gcc 12 keeps the intrinsic's sums on the stack, 3 times slower
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
