@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace sotto {
 namespace {
@@ -90,7 +91,11 @@ int default_threads() {
 
 Team::Team(int threads) {
   threads = std::min(threads > 0 ? threads : default_threads(), 1024);
-  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { work_loop(i); });
+  workers_.reserve(threads - 1);
+  try {
+    for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { work_loop(i); });
+  } catch (const std::system_error&) {  // no memory for one more, or no more allowed: those that are there do it
+  }
 }
 
 Team::~Team() {

@@ -19,7 +19,7 @@ int cgroup_cpu_limit(const std::string& root, const std::string& groups);
 
 class Team {
  public:
-  explicit Team(int threads);  // 0: default_threads()
+  explicit Team(int threads);  // 0: default_threads(); has less than asked for where the machine gives no more
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

@@ -1,6 +1,9 @@
 #include "kernels/team.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -66,3 +69,22 @@ TEST_CASE("control groups limit the threads") {
   CHECK(default_threads() >= 1);
   std::filesystem::remove_all(root);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
+TEST_CASE("a machine that gives fewer threads than asked for still does the work") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {  // the limit would hold for all other tests
+    const rlimit limit = {1 << 30, 1 << 30};  // room for 100 stacks or so
+    setrlimit(RLIMIT_AS, &limit);
+    Team team(1000);
+    std::atomic<int64_t> sum{0};
+    team.parallel_for(10'000, 7, [&](int64_t first, int64_t last, int) { sum += last - first; });
+    _exit(team.threads() < 1000 && sum == 10'000 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
