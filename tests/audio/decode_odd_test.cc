@@ -156,6 +156,19 @@ TEST_CASE("a named pipe is read to its end, as it comes") {
   }
 }
 
+TEST_CASE("a pipe whose file has its index at the end is told so") {
+  const TempFolder folder;
+  const std::string fifo = folder / "pipe", file = folder / "a.mp4";
+  write_bytes(folder / "a.wav", wav({}, s16_bytes(voice(16000, 40.0))));
+  REQUIRE(ffmpeg("-i " + (folder / "a.wav") + " " + file));
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  std::thread writer([&] { shell("cat " + file + " > " + fifo); });
+  const Decoded decoded = decode(fifo);
+  writer.join();
+  CHECK(decoded.error.find("out of a pipe's reach") != std::string::npos);
+  CHECK(decode(file).error.empty());
+}
+
 TEST_CASE("a pipe that gives nothing more can be left") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
