@@ -50,11 +50,11 @@ double number(const std::string& option, const std::string& written, double low,
   return value;
 }
 
-int whole_number(const std::string& option, const std::string& written, double low, double high,
-                 const std::string& wanted) {
+int64_t whole_number(const std::string& option, const std::string& written, double low, double high,
+                     const std::string& wanted) {
   const double value = number(option, written, low, high, wanted);
   if (value != std::floor(value)) refuse(option, written, wanted);
-  return static_cast<int>(value);
+  return static_cast<int64_t>(value);
 }
 
 std::vector<double> numbers(const std::string& option, const std::string& written, const std::string& wanted) {
@@ -222,7 +222,7 @@ void Parser::add_sampling() {
   option("--suppress-tokens", "LIST", "tokens never to write; -1: symbols that aren't speech (-1)",
          [&sampling](const std::string& written) { sampling.suppress_tokens = written; });
   option("--seed", "N", "of the samples above temperature 0 (0)", [&sampling](const std::string& written) {
-    sampling.seed = static_cast<uint64_t>(number("--seed", written, 0, 9e15, "a whole number from 0 on"));
+    sampling.seed = whole_number("--seed", written, 0, 9e15, "a whole number from 0 to 9e15");
   });
 }
 

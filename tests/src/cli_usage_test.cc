@@ -70,7 +70,7 @@ TEST_CASE("numbers out of range, and what is no number, are refused") {
         "--patience -1", "--patience 0", "--patience nan", "--patience 1000", "--length-penalty 1.5",
         "--length-penalty -0.1", "--temperature -0.2", "--temperature nan", "--temperature inf", "--temperature 1e9",
         "--temperature-increment-on-fallback 0", "--temperature-increment-on-fallback -0.2",
-        "--compression-ratio-threshold x", "--logprob-threshold nan", "--no-speech-threshold ''", "--seed -1",
+        "--compression-ratio-threshold x", "--logprob-threshold nan", "--no-speech-threshold ''", "--seed -1", "--seed 1.5",
         "--clip-timestamps -5", "--clip-timestamps 10,5", "--clip-timestamps 1,,2", "--clip-timestamps nan",
         "--hallucination-silence-threshold -1", "--hallucination-silence-threshold soon"})
     check_refused(std::string("a.wav ") + arguments, std::string(arguments, std::strcspn(arguments, " ")));
