@@ -1,8 +1,12 @@
 // The program: which command is meant, and how its errors end.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -76,12 +80,31 @@ int run(std::vector<std::string> words) {
   return transcribe(words);
 }
 
+// Without standard output or error the next file opened would get their number, and what is printed with it. Like this
+// printing fails, as it did.
+void keep_standard_files_apart() {
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(file, F_GETFD) >= 0) continue;
+    const int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || null == file) continue;
+    dup2(null, file);
+    close(null);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // "sotto FILE | head" ends without a word
+  keep_standard_files_apart();
   try {
-    return run({argv + 1, argv + argc});
+    const int status = run({argv + 1, argv + argc});
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+    if (status == 0) std::fputs("sotto: standard output can't be written to\n", stderr);
+    return std::max(status, 1);
+  } catch (const std::bad_alloc&) {
+    std::fputs("sotto: there is not enough memory; use a smaller model or fewer beams, or end other programs\n", stderr);
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sotto: %s\n", error.what());
     return 1;

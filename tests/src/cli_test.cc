@@ -221,3 +221,16 @@ TEST_CASE("a reader that goes away ends the program without a word") {
   const Ran ran = run_sotto(options + kShort + " " + kShort + " --quiet | head -c 1");
   CHECK(ran.err.empty());
 }
+
+TEST_CASE("too little memory is said in a sentence, wherever it ends") {
+  NEED_MODEL(options);
+  for (int limit_kb = 250'000; limit_kb < 500'000; limit_kb += 50'000) {
+    CAPTURE(limit_kb);
+    const Ran ran = run_sotto("--version >/dev/null; (ulimit -v " + std::to_string(limit_kb) + "; " SOTTO_PROGRAM " " +
+                              options + kShort + " --quiet)");
+    if (ran.status == 0 || ran.status == 127) continue;  // 127: too little for the program's libraries even
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("memory") != std::string::npos);
+    CHECK(ran.err.find("bad_alloc") == std::string::npos);
+  }
+}

@@ -93,3 +93,12 @@ TEST_CASE("a model that isn't there is one sentence and status 1, before any fil
   CHECK(absent.status == 1);
   CHECK(std::count(absent.err.begin(), absent.err.end(), '\n') == 1);
 }
+
+TEST_CASE("output that can't be written is an error of every command") {
+  for (const char* command : {"--version", "--help", "models list", "models list --json"}) {
+    CAPTURE(command);
+    const Ran ran = run_sotto(std::string("--version >/dev/null; (" SOTTO_PROGRAM " ") + command + " >/dev/full)");
+    CHECK(ran.status == 1);
+    CHECK(ran.err == "sotto: standard output can't be written to\n");
+  }
+}
