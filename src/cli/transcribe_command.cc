@@ -1,5 +1,6 @@
 #include "src/cli/transcribe_command.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -7,7 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "models/error.h"
 #include "src/cli/progress.h"
@@ -41,6 +44,8 @@ class Command {
 
  private:
   void open_vad();
+  std::string target(const std::string& name, Format format) const;
+  void refuse_to_overwrite_inputs() const;
   void transcribe_file(const std::string& path);
   Listener listener(ProgressLine& progress) const;
   void write(const Transcript& transcript);
@@ -57,6 +62,7 @@ int Command::run() {
     std::error_code error;
     std::filesystem::create_directories(output_.folder, error);
     if (error) throw Error("the folder '" + output_.folder + "' can't be made: " + error.message());
+    refuse_to_overwrite_inputs();
   }
   engine_ = open_engine(locate_model(arguments_.model, arguments_.fetch), arguments_.network);
   say("sotto " SOTTO_VERSION ": " + engine_->weights->name + " on " + engine_->network->description());
@@ -87,6 +93,28 @@ void Command::open_vad() {
     engine_->vad = std::make_unique<Vad>(locate_vad(arguments_.fetch));
   } catch (const Error& error) {
     std::fprintf(stderr, "sotto: warning: silence is decoded like speech, as with --no-vad: %s\n", error.what());
+  }
+}
+
+std::string Command::target(const std::string& name, Format format) const {
+  return (std::filesystem::path(output_.folder) / name).string() + "." + std::string(extension(format));
+}
+
+// A sound file may be called talk.txt, or hide behind a link of that name.
+void Command::refuse_to_overwrite_inputs() const {
+  std::set<std::pair<dev_t, ino_t>> inputs;
+  struct stat status = {};
+  for (const std::string& path : arguments_.files)
+    if (stat(path.c_str(), &status) == 0) inputs.emplace(status.st_dev, status.st_ino);
+  OutputNames names;
+  for (const std::string& path : arguments_.files) {
+    const std::string name = names.next(path);
+    for (const Format format : output_.formats) {
+      const std::string file = target(name, format);
+      if (stat(file.c_str(), &status) == 0 && inputs.count({status.st_dev, status.st_ino}) > 0)
+        throw Error("the transcript of " + path + " would overwrite " + file +
+                    ", which is to be transcribed itself; choose another folder by --output-dir");
+    }
   }
 }
 
@@ -135,8 +163,7 @@ void Command::write(const Transcript& transcript) {
     if (output_.folder == "-")
       print(content);
     else
-      write_file((std::filesystem::path(output_.folder) / name).string() + "." + std::string(extension(format)),
-                 content);
+      write_file(target(name, format), content);
   }
 }
 

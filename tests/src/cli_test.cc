@@ -222,6 +222,19 @@ TEST_CASE("a reader that goes away ends the program without a word") {
   CHECK(ran.err.empty());
 }
 
+TEST_CASE("a transcript never takes the place of a file to transcribe") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string sound = folder.path() + "/talk.srt", content = file_content(kShort);
+  std::filesystem::copy_file(kShort, sound);
+  const Ran ran = run_sotto(options + sound + " -f srt -o " + folder.path());
+  CHECK(ran.status == 1);
+  CHECK(ran.err.find("would overwrite " + sound) != std::string::npos);
+  CHECK(file_content(sound) == content);
+  CHECK(run_sotto(options + sound + " -f txt -o " + folder.path()).status == 0);
+  CHECK(run_sotto(options + sound + " -f srt -o " + folder.path() + "/texts").status == 0);
+}
+
 TEST_CASE("too little memory is said in a sentence, wherever it ends") {
   NEED_MODEL(options);
   for (int limit_kb = 250'000; limit_kb < 500'000; limit_kb += 50'000) {
