@@ -23,9 +23,11 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
 
-// The first Ctrl-C asks for an end after the current step, the second one ends the program at once.
+// The first Ctrl-C asks for an end after the current step, the second one ends the program at once. Who started the
+// program deaf to Ctrl-C, as a shell's & and nohup do, wants it to stay so.
 void catch_interrupts() {
   struct sigaction action = {};
+  if (sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
   action.sa_handler = [](int) { interrupted = true; };
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
@@ -81,7 +83,7 @@ int Command::run() {
       std::fprintf(stderr, "sotto: %s\n", (named ? what : path + ": " + what).c_str());
     }
     if (interrupted) {
-      say("interrupted");
+      say("interrupted: what there is of " + path + " ends early");
       return 130;
     }
   }
@@ -127,6 +129,7 @@ void Command::transcribe_file(const std::string& path) {
   const Transcript transcript = transcribe(*engine_, sound, arguments_.transcribe, listener(progress));
   progress.clear();
   write(transcript);
+  if (interrupted) return;
 
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char line[100];

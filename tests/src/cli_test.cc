@@ -208,10 +208,13 @@ TEST_CASE("Ctrl-C ends with status 130, with what there is so far and no half-wr
   write_wav(path, noise(16000 * 600, 3000));
   // timeout sends SIGINT to the program alone, and ends with the program's status.
   const std::string command = "timeout --preserve-status -s INT 3 " SOTTO_PROGRAM " " + options + path + " -o " +
-                              folder.path() + " -f json --quiet >/dev/null 2>&1";
+                              folder.path() + " -f json >/dev/null 2>" + folder.path() + "/said";
   const int status = std::system(command.c_str());
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
+  const std::string said = file_content(folder.path() + "/said");
+  CHECK(said.find("interrupted") != std::string::npos);
+  CHECK(said.find("real time") == std::string::npos);  // nothing is known of the rest
   CHECK(json::parse(file_content(folder.path() + "/long.json")).contains("segments"));
   CHECK(names_no_temporary_file(folder.path()));
 }
@@ -220,6 +223,13 @@ TEST_CASE("a reader that goes away ends the program without a word") {
   NEED_MODEL(options);
   const Ran ran = run_sotto(options + kShort + " " + kShort + " --quiet | head -c 1");
   CHECK(ran.err.empty());
+}
+
+TEST_CASE("started deaf to Ctrl-C, as in a script's background, the program finishes") {
+  NEED_MODEL(options);
+  const std::string command = "timeout --preserve-status -s INT 0.3 env --ignore-signal=INT " SOTTO_PROGRAM " " +
+                              options + kShort + " " + kShort + " >/dev/null 2>&1";
+  CHECK(std::system(command.c_str()) == 0);
 }
 
 TEST_CASE("a transcript never takes the place of a file to transcribe") {
