@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/pack_cache.h"
@@ -150,40 +151,47 @@ void pack_convolution(const Linear& from, const PackedLinear& to, int panel, boo
   pack_linear(turned.data(), bias.data(), to, panel, after_gelu);
 }
 
-void fill(const PackedModel& model, int panel) {
+// All that there is to pack, in pieces that do not touch each other.
+std::vector<std::function<void()>> pieces(const PackedModel& model, int panel) {
   const Weights& weights = *model.weights;
-  pack_convolution(weights.conv1, model.conv1, panel, false);
-  pack_convolution(weights.conv2, model.conv2, panel, true);
-  copy_to(weights.encoder_positions, model.encoder_positions);
-  copy_to(weights.decoder_positions, model.decoder_positions);
-  copy_norm(weights.encoder_ln, model.encoder_ln);
-  copy_norm(weights.decoder_ln, model.decoder_ln);
+  std::vector<std::function<void()>> result;
+  result.push_back([&weights, &model, panel] {
+    const Linear embedding = {weights.token_embedding, {}};
+    pack_from({&embedding}, model.logits, panel);
+  });
+  result.push_back([&weights, &model, panel] {
+    pack_convolution(weights.conv1, model.conv1, panel, false);
+    pack_convolution(weights.conv2, model.conv2, panel, true);
+    copy_to(weights.encoder_positions, model.encoder_positions);
+    copy_to(weights.decoder_positions, model.decoder_positions);
+    copy_norm(weights.encoder_ln, model.encoder_ln);
+    copy_norm(weights.decoder_ln, model.decoder_ln);
+  });
   for (size_t i = 0; i < model.encoder.size(); i++) {
-    const EncoderBlock& from = weights.encoder[i];
-    const PackedEncoderBlock& to = model.encoder[i];
-    copy_norm(from.attn_ln, to.attn_ln);
-    copy_norm(from.mlp_ln, to.mlp_ln);
-    pack_from({&from.attn.query, &from.attn.key, &from.attn.value}, to.qkv, panel);
-    pack_from({&from.attn.out}, to.out, panel);
-    pack_from({&from.fc1}, to.fc1, panel);
-    pack_from({&from.fc2}, to.fc2, panel, true);
+    result.push_back([&from = weights.encoder[i], &to = model.encoder[i], panel] {
+      copy_norm(from.attn_ln, to.attn_ln);
+      copy_norm(from.mlp_ln, to.mlp_ln);
+      pack_from({&from.attn.query, &from.attn.key, &from.attn.value}, to.qkv, panel);
+      pack_from({&from.attn.out}, to.out, panel);
+      pack_from({&from.fc1}, to.fc1, panel);
+      pack_from({&from.fc2}, to.fc2, panel, true);
+    });
   }
   for (size_t i = 0; i < model.decoder.size(); i++) {
-    const DecoderBlock& from = weights.decoder[i];
-    const PackedDecoderBlock& to = model.decoder[i];
-    copy_norm(from.attn_ln, to.attn_ln);
-    copy_norm(from.cross_attn_ln, to.cross_attn_ln);
-    copy_norm(from.mlp_ln, to.mlp_ln);
-    pack_from({&from.attn.query, &from.attn.key, &from.attn.value}, to.qkv, panel);
-    pack_from({&from.attn.out}, to.out, panel);
-    pack_from({&from.cross_attn.query}, to.cross_q, panel);
-    pack_from({&from.cross_attn.key, &from.cross_attn.value}, to.cross_kv, panel);
-    pack_from({&from.cross_attn.out}, to.cross_out, panel);
-    pack_from({&from.fc1}, to.fc1, panel);
-    pack_from({&from.fc2}, to.fc2, panel, true);
+    result.push_back([&from = weights.decoder[i], &to = model.decoder[i], panel] {
+      copy_norm(from.attn_ln, to.attn_ln);
+      copy_norm(from.cross_attn_ln, to.cross_attn_ln);
+      copy_norm(from.mlp_ln, to.mlp_ln);
+      pack_from({&from.attn.query, &from.attn.key, &from.attn.value}, to.qkv, panel);
+      pack_from({&from.attn.out}, to.out, panel);
+      pack_from({&from.cross_attn.query}, to.cross_q, panel);
+      pack_from({&from.cross_attn.key, &from.cross_attn.value}, to.cross_kv, panel);
+      pack_from({&from.cross_attn.out}, to.cross_out, panel);
+      pack_from({&from.fc1}, to.fc1, panel);
+      pack_from({&from.fc2}, to.fc2, panel, true);
+    });
   }
-  const Linear embedding = {weights.token_embedding, {}};
-  pack_from({&embedding}, model.logits, panel);
+  return result;
 }
 
 const char* name_of(Precision precision) {
@@ -244,16 +252,19 @@ void pack_linear(const float* weight, const float* bias, const PackedLinear& to,
 }
 
 PackedModel pack_model(std::shared_ptr<const Weights> weights, const Kernels& kernels, Precision precision,
-                       bool use_cache) {
+                       Team& team) {
   PackedModel model;
   model.dims = weights->dims;
   model.weights = weights;
   model.types = types_of(precision, kernels, *weights);
   const int64_t bytes = lay_out(model, kernels.panel, nullptr);
   const std::string key = weights->digest + "-" + kernels.name + "-" + name_of(precision);
-  const PackBuffer buffer = open_pack(use_cache ? key : "", bytes, [&](char* base) {
+  const PackBuffer buffer = open_pack(key, bytes, [&](char* base) {
     lay_out(model, kernels.panel, base);
-    fill(model, kernels.panel);
+    const std::vector<std::function<void()>> work = pieces(model, kernels.panel);
+    team.parallel_for(int64_t(work.size()), 1, [&](int64_t first, int64_t last, int) {
+      for (; first < last; first++) work[first]();
+    });
   });
   lay_out(model, kernels.panel, buffer.base);
   model.memory = buffer.memory;

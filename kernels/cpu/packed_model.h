@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/team.h"
 #include "models/weights.h"
 
 namespace sotto::cpu {
@@ -65,10 +66,8 @@ struct PackedModel {
   std::shared_ptr<void> memory;
 };
 
-// Maps the packed weights from the cache, or packs them, and keeps them there where that is possible. use_cache false:
-// packs into memory alone.
-PackedModel pack_model(std::shared_ptr<const Weights> weights, const Kernels& kernels, Precision precision,
-                       bool use_cache = true);
+// Maps the packed weights from the cache, or packs them with the team, and keeps them there where that is possible.
+PackedModel pack_model(std::shared_ptr<const Weights> weights, const Kernels& kernels, Precision precision, Team& team);
 
 // One matrix [n][k], row-major, and its bias (or null) as a product's B; for tests and the model alike.
 // after_gelu: A is u8 in Range::gelu.
