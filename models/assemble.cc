@@ -195,7 +195,7 @@ void bad_model(const std::string& path, const std::string& what) {
   for (char& c : clause) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
-  throw Error("The model " + path + " can't be used: " + clause + ".");
+  throw Error("the model " + path + " can't be used: " + clause);
 }
 
 void Cursor::ends_too_early() const {

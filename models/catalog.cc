@@ -102,7 +102,7 @@ std::string locate(const std::string& name, const std::vector<Source>& sources, 
   const std::string folder = models_folder(options);
   if (const auto found = find_installed(folder, name)) return found->path;
   if (options.offline) {
-    throw Error(name + " isn't in " + folder + " and --offline forbids to fetch it; " +
+    throw Error(name + " isn't in " + folder + " and --offline forbids fetching it; " +
                 "fetch it first with \"sotto models fetch " + name + "\"");
   }
   DownloadSettings settings;

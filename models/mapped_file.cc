@@ -22,9 +22,9 @@ struct FileDescriptor {
 };
 
 std::string why_not_opened(const std::string& path, int error) {
-  if (error == ENOENT) return "There is no file " + path + "; check the path, or give the name of a model.";
-  if (error == EACCES) return "The file " + path + " may not be read; change its permissions or use another one.";
-  return "The file " + path + " can't be opened: " + std::strerror(error) + ".";
+  if (error == ENOENT) return "there is no file " + path + "; check the path, or give the name of a model";
+  if (error == EACCES) return "the file " + path + " may not be read; change its permissions or use another one";
+  return "the file " + path + " can't be opened: " + std::strerror(error);
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (file.number < 0) throw Error(why_not_opened(path, errno));
   struct stat status;
   if (fstat(file.number, &status) != 0) throw Error(why_not_opened(path, errno));
-  if (!S_ISREG(status.st_mode)) throw Error(path + " is not a file; give the path of a model's file or folder.");
-  if (status.st_size == 0) throw Error("The file " + path + " is empty; fetch or copy it again.");
+  if (!S_ISREG(status.st_mode)) throw Error(path + " is not a file; give the path of a model's file or folder");
+  if (status.st_size == 0) throw Error("the file " + path + " is empty; fetch or copy it again");
 
   const size_t size = static_cast<size_t>(status.st_size);
   void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);

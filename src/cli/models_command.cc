@@ -5,11 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/catalog.h"
+#include "models/disk.h"
 #include "models/error.h"
 #include "models/mapped_file.h"
+#include "models/packed_files.h"
 #include "models/progress.h"
 #include "models/weights.h"
 
@@ -22,6 +26,7 @@ struct ModelsArguments {
   FetchOptions fetch;
   std::vector<std::string> names;
   bool as_json = false;
+  bool packed = false;  // only what is packed
 };
 
 // A name that can be fetched: a Whisper or the network that finds speech.
@@ -52,6 +57,11 @@ std::string millions(int64_t count) {
 
 std::string languages_text(const Dims& dims) {
   return dims.multilingual() ? std::to_string(special_tokens(dims.vocabulary).n_languages) : "English";
+}
+
+// What fetching takes. Null: the network that finds speech.
+std::string download_text(const CatalogEntry* whisper) {
+  return whisper ? "~" + human_bytes(2 * parameters(whisper->dims)) : "~10 MB";  // all are published as f16
 }
 
 void list_as_json(const FetchOptions& options) {
@@ -90,10 +100,16 @@ void list(const ModelsArguments& arguments) {
   for (const auto& entry : catalog()) {
     const auto aliases = aliases_of(entry);
     row(std::string(entry.name), aliases.empty() ? "" : std::string(aliases[0]), millions(parameters(entry.dims)),
-        languages_text(entry.dims), "~" + human_bytes(2 * parameters(entry.dims)));  // all are published as f16
+        languages_text(entry.dims), download_text(&entry));
   }
-  row(std::string(kVadName), "", "", "(speech)", "~10 MB");
+  row(std::string(kVadName), "", "", "(speech)", download_text(nullptr));
   std::printf("\n%s in %s\n", human_bytes(total).c_str(), folder.c_str());
+  int64_t packed = 0;
+  for (const auto& path : packed_files()) packed += size_on_disk(path);
+  if (packed > 0) {
+    std::printf("%s of packed weights in %s (\"sotto models remove --packed\" frees them)\n",
+                human_bytes(packed).c_str(), packed_folder().c_str());
+  }
 }
 
 // Fetches a model, or checks the one that is there and fetches it again if it is damaged.
@@ -102,7 +118,7 @@ void fetch_one(const Named& model, const FetchOptions& options) {
   if (const auto installed = find_installed(folder, model.name)) {
     const auto damaged = damaged_files(*installed);
     if (!damaged.empty()) {
-      if (options.offline) throw Error(model.name + " is damaged and --offline forbids to fetch it again");
+      if (options.offline) throw Error(model.name + " is damaged and --offline forbids fetching it again");
       std::fprintf(stderr, "%s is damaged (%s) and is fetched again\n", model.name.c_str(), damaged[0].c_str());
       remove_model(folder, model.name);
     }
@@ -154,17 +170,19 @@ const char* encoding_name(Encoding encoding) {
   return "";
 }
 
-void print_weights(const std::string& path) {
-  const auto weights = open_weights(path);
-  print_dims(weights->dims);
+void print_weights(const Weights& weights) {
+  print_dims(weights.dims);
   std::string heads;
-  for (const auto& [layer, head] : weights->alignment_heads) {
+  for (const auto& [layer, head] : weights.alignment_heads) {
     heads += (heads.empty() ? "" : " ") + std::to_string(layer) + ":" + std::to_string(head);
   }
   print_fact("alignment", heads + (heads.empty() ? "" : " (decoder layer:head)"));
-  for (const auto& file : weights->files) print_fact("file", file->path());
-  print_fact("values", encoding_name(weights->token_embedding.encoding));
-  print_fact("digest", weights->digest);
+  for (const auto& file : weights.files) print_fact("file", file->path());
+  print_fact("values", encoding_name(weights.token_embedding.encoding));
+  print_fact("digest", weights.digest);
+  for (const auto& path : packed_files(weights.digest)) {
+    print_fact("packed", human_bytes(size_on_disk(path)) + "  " + path);
+  }
 }
 
 void info(const ModelsArguments& arguments) {
@@ -174,8 +192,9 @@ void info(const ModelsArguments& arguments) {
     FetchOptions offline = arguments.fetch;
     offline.offline = true;
     const std::string path = locate_model(asked, offline);
+    const auto weights = open_weights(path);
     print_fact("path", path);
-    return print_weights(path);
+    return print_weights(*weights);
   }
   const std::string folder = models_folder(arguments.fetch);
   print_fact("name", model->name);
@@ -185,6 +204,7 @@ void info(const ModelsArguments& arguments) {
     std::string labels;
     for (const auto& source : model->sources) labels += (labels.empty() ? "" : ", ") + source.label;
     print_fact("sources", labels);
+    print_fact("download", download_text(model->whisper));
     if (model->whisper) print_dims(model->whisper->dims);
     return;
   }
@@ -192,30 +212,72 @@ void info(const ModelsArguments& arguments) {
   print_fact("on disk", human_bytes(installed->bytes));
   print_fact("source", installed->source.empty() ? "put there by hand" : installed->source);
   for (const auto& file : installed->files) print_fact("sha256", file.sha256 + "  " + file.name);
-  if (model->whisper) print_weights(installed->path);
+  if (model->whisper) print_weights(*open_weights(installed->path));
+}
+
+// The packed files of a model that is there; none if it can't be opened.
+std::vector<std::string> packed_files_of(const Named& model, const std::string& folder) {
+  const auto installed = find_installed(folder, model.name);
+  if (!model.whisper || !installed) return {};
+  try {
+    return packed_files(open_weights(installed->path)->digest);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 void remove(const ModelsArguments& arguments) {
+  if (arguments.names.empty() && !arguments.packed) throw CLI::RequiredError("NAME or --packed");
   const std::string folder = models_folder(arguments.fetch);
   std::vector<Named> models;
   for (const auto& name : arguments.names) models.push_back(named(name));
-  for (const auto& model : models) {
-    const int64_t freed = remove_model(folder, model.name);
-    if (freed == 0) throw Error(model.name + " isn't in " + folder + ", so there is nothing to remove");
-    std::printf("removed %s: %s freed\n", model.name.c_str(), human_bytes(freed).c_str());
+  if (models.empty()) {
+    const int64_t freed = remove_files(packed_files());
+    std::printf("removed packed weights: %s freed\n", human_bytes(freed).c_str());
   }
+  for (const auto& model : models) {
+    const auto packed = packed_files_of(model, folder);  // only the weights say which they are
+    const int64_t freed = arguments.packed ? 0 : remove_model(folder, model.name);
+    if (freed == 0 && packed.empty()) {
+      throw Error(model.name + (arguments.packed ? " has no packed weights" : " isn't in " + folder) +
+                  ", so there is nothing to remove");
+    }
+    std::printf("removed %s%s: %s freed\n", arguments.packed ? "packed weights of " : "", model.name.c_str(),
+                human_bytes(freed + remove_files(packed)).c_str());
+  }
+}
+
+// What people write for the commands that there are.
+constexpr std::pair<std::string_view, const char*> kOtherWords[] = {
+    {"delete", "remove"}, {"rm", "remove"},      {"uninstall", "remove"}, {"download", "fetch"}, {"get", "fetch"},
+    {"pull", "fetch"},    {"install", "fetch"},  {"show", "info"},        {"describe", "info"},  {"ls", "list"}};
+
+// Says what can follow "models" when nothing that can does.
+void check_command(const CLI::App& models) {
+  const std::vector<std::string> unknown = models.remaining();
+  if (unknown.empty() && models.get_subcommands().empty()) {
+    std::fputs(models.help().c_str(), stderr);
+    throw CLI::RequiredError("list, fetch, info or remove");
+  }
+  if (unknown.empty()) return;
+  std::string sentence = "models has no command \"" + unknown[0] + '"';
+  for (const auto& [word, meant] : kOtherWords) {
+    if (word == unknown[0]) sentence += "; did you mean " + std::string(meant) + "?";
+  }
+  throw CLI::ValidationError(sentence);
 }
 
 }  // namespace
 
 void add_models_command(CLI::App& app) {
   CLI::App* models = app.add_subcommand("models", "List, fetch, describe and remove models");
-  models->require_subcommand(1);
+  models->require_subcommand(0, 1);
+  models->parse_complete_callback([models] { check_command(*models); });
   const auto arguments = std::make_shared<ModelsArguments>();
   const auto add = [&](const char* name, const char* what, void (*run)(const ModelsArguments&)) {
     CLI::App* command = models->add_subcommand(name, what);
     command->add_option("--model-dir,--model_dir", arguments->fetch.model_dir,
-                        "Folder of models (default: models in $SOTTO_HOME, else in ~/.cache/sotto)");
+                        "Folder of models (default: models in $SOTTO_HOME, $XDG_CACHE_HOME/sotto or ~/.cache/sotto)");
     command->callback([arguments, run] { run(*arguments); });
     return command;
   };
@@ -227,8 +289,10 @@ void add_models_command(CLI::App& app) {
   fetching->add_flag("-q,--quiet", arguments->fetch.quiet, "No progress");
   add("info", "Describe a model, or the file at a path", info)
       ->add_option("NAME|PATH", arguments->names, "A name from the list, or a path")->required()->expected(1);
-  add("remove", "Remove models from this machine", remove)
-      ->add_option("NAME", arguments->names, "Names from the list")->required();
+  CLI::App* removing = add("remove", "Remove models, and the weights packed from them, from this machine", remove);
+  removing->add_option("NAME", arguments->names, "Names from the list");
+  removing->add_flag("--packed", arguments->packed, "Only packed weights, of all models if none is named");
+  models->allow_extras();  // for check_command; set last, because commands inherit it
 }
 
 }  // namespace sotto

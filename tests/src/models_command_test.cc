@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/weights.h"
 #include "program.h"
 #include "temporary.h"
 #include "test_models.h"
@@ -85,7 +86,6 @@ TEST_CASE_FIXTURE(Home, "a misspelt name is told before anything is fetched") {
   CHECK(has(ran.err, "did you mean small"));
   CHECK(!fs::exists(models));
   CHECK(run_sotto("models fetch").status == 2);
-  CHECK(run_sotto("models").status == 2);
 }
 
 TEST_CASE_FIXTURE(Home, "models remove frees what a model took") {
@@ -99,12 +99,67 @@ TEST_CASE_FIXTURE(Home, "models remove frees what a model took") {
   CHECK(has(again.err, "nothing to remove"));
 }
 
+TEST_CASE_FIXTURE(Home, "models without a command shows its help; an unknown one is named") {
+  const Ran bare = run_sotto("models");
+  CHECK(bare.status == 2);
+  CHECK(has(bare.err, "fetch"));
+  CHECK(has(bare.err, "Describe a model"));
+  const Ran other = run_sotto("models delete base");
+  CHECK(other.status == 2);
+  CHECK(has(other.err, "no command \"delete\"; did you mean remove?"));
+  CHECK(run_sotto("models --help").status == 0);
+  CHECK(run_sotto("models list base").status == 2);
+}
+
+TEST_CASE_FIXTURE(Home, "packed weights are counted, and removed alone") {
+  const std::string packed = folder.path() + "/packed";
+  CHECK(!has(run_sotto("models list").out, "packed"));
+  fs::create_directories(packed);
+  std::ofstream(packed + "/0123-avx2-int8") << std::string(5'000'000, 'x');
+  CHECK(has(run_sotto("models list").out, "5.0 MB of packed weights in " + packed));
+  CHECK(run_sotto("models remove").status == 2);
+  const Ran removed = run_sotto("models remove --packed");
+  CHECK(removed.status == 0);
+  CHECK(has(removed.out, "5.0 MB freed"));
+  CHECK(fs::is_empty(packed));
+}
+
+TEST_CASE_FIXTURE(Home, "models remove takes the model's packed weights along, and no other's") {
+  const auto base = test_model("base");
+  if (!base) {
+    MESSAGE("skipped: no weights of base here");
+    return;
+  }
+  const std::string packed = folder.path() + "/packed", digest = sotto::open_weights(*base)->digest;
+  fs::create_directories(packed);
+  std::ofstream(packed + "/" + digest + "-avx2-int8") << std::string(5'000'000, 'x');
+  std::ofstream(packed + "/0123-avx2-int8") << "x";
+  fs::create_directories(models);
+  fs::create_directory_symlink(*base, models + "/base");
+  CHECK(has(run_sotto("models info base").out, "5.0 MB  " + packed + "/" + digest + "-avx2-int8"));
+  CHECK(run_sotto("models remove base").status == 0);
+  CHECK(!fs::exists(packed + "/" + digest + "-avx2-int8"));
+  CHECK(fs::exists(packed + "/0123-avx2-int8"));
+  CHECK(fs::exists(*base));
+}
+
+TEST_CASE_FIXTURE(Home, "a file that is no model gets an error and nothing else") {
+  const std::string file = folder.path() + "/a.mp3";
+  std::ofstream(file) << "ID3 and so on";
+  const Ran ran = run_sotto("models info " + file);
+  CHECK(ran.status == 1);
+  CHECK(ran.out.empty());
+  CHECK(has(ran.err, "sotto: the model " + file + " can't be used: "));
+  CHECK(!has(ran.err, ".\n"));
+}
+
 TEST_CASE_FIXTURE(Home, "models info describes a model by name, also one that isn't here") {
   const Ran ran = run_sotto("models info turbo");
   CHECK(ran.status == 0);
   CHECK(has(ran.out, "large-v3-turbo"));
   CHECK(has(ran.out, "32 encoder, 4 decoder"));
   CHECK(has(ran.out, "not in " + models));
+  CHECK(has(ran.out, "~1.62 GB"));
 }
 
 TEST_CASE("models info describes weights at a path") {
