@@ -80,8 +80,7 @@ struct Decoder::State {
     const auto claimed_s = source.claimed_end_s();
     const bool early = claimed_s && end_s < *claimed_s - kEarlyS;
     if (end_s == 0.0 && (source.damaged() > 0 || source.stopped_early() || early)) {
-      throw Error(source.name() + " holds no sound that can be decoded: it is damaged or cut off" +
-                  (source.regular_file() ? "" : ", or its index is at the end, out of a pipe's reach"));
+      throw Error(source.name() + " holds no sound that can be decoded: it is damaged or cut off");
     }
     if (source.damaged() > 0) {
       const int64_t n = source.damaged();

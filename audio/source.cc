@@ -136,7 +136,12 @@ int Source::open_only_once(AVFormatContext* context, AVIOContext** io, const cha
   auto* self = static_cast<Source*>(context->opaque);
   if (self->opened_once_) return AVERROR(EACCES);
   self->opened_once_ = true;
-  return self->open_io_(context, io, url, flags, options);
+  const int rc = self->open_io_(context, io, url, flags, options);
+  if (rc < 0 || self->regular_file_) return rc;
+  avio_r8(*io);
+  self->empty_ = avio_feof(*io) && !(*io)->error;
+  if (!self->empty_) avio_seek(*io, 0, SEEK_SET);  // within what is buffered
+  return rc;
 }
 
 void Source::open(const std::string& url, const DecodeOptions& options) {
@@ -164,11 +169,39 @@ void Source::open(const std::string& url, const DecodeOptions& options) {
   av_dict_free(&settings);
   if (rc < 0) refuse_unopened(rc, options);
   format_.reset(context);
+  if (index_came_last()) {
+    throw Error(name_ + " can't be read from a pipe because its index is at the end, after the sound: " +
+                "give the file's name instead");
+  }
   avformat_find_stream_info(context, nullptr);  // a failure shows as a stream without parameters
+}
+
+// MP4 and its kin say where the sound lies in an index. Behind the sound it comes too late for what can't go back.
+bool Source::index_came_last() const {
+  if ((format_->pb->seekable & AVIO_SEEKABLE_NORMAL) || !std::string_view(format_->iformat->name).starts_with("mov")) {
+    return false;
+  }
+  const AVIOContext& io = *format_->pb;
+  const int64_t still_buffered = avio_tell(format_->pb) - (io.buf_ptr - io.buffer);
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    const AVIndexEntry* first = avformat_index_get_entry(format_->streams[i], 0);
+    if (first && first->pos < still_buffered) return true;
+  }
+  return false;
+}
+
+void Source::refuse_url(int code) const {
+  if (code == AVERROR_PROTOCOL_NOT_FOUND) {
+    throw Error(name_ + " can't be opened: this machine's libav doesn't know such addresses; download the file first");
+  }
+  if (code == AVERROR(EIO)) throw Error(name_ + " can't be reached: check the address and the network");
+  throw Error(name_ + " can't be opened: " + av::error_text(code));
 }
 
 void Source::refuse_unopened(int code, const DecodeOptions& options) const {
   if (code == AVERROR_EXIT) throw Error(name_ + ": reading was interrupted");
+  if (empty_) throw Error(name_ + " is empty");
+  if (!local_ && code != AVERROR_INVALIDDATA) refuse_url(code);
   if (code != AVERROR_INVALIDDATA && code != AVERROR_EOF && code != AVERROR(EINVAL)) {
     throw Error(name_ + " can't be opened: " + av::error_text(code));
   }
@@ -178,7 +211,7 @@ void Source::refuse_unopened(int code, const DecodeOptions& options) const {
   }
   throw Error(name_ + " holds no sound that can be decoded: " +
               (regular_file_ ? "it is no audio or video file, or its header is damaged or cut off"
-                             : "it is empty, or no audio or video, or its index is at the end, out of a pipe's reach"));
+                             : "it is no audio or video, or its index is at the end, out of a pipe's reach"));
 }
 
 // Formats without a header are recognised by the file's name alone, with a rate that is only a guess; so are noises
@@ -231,12 +264,12 @@ void Source::open_codec() {
     throw Error(name_ + " holds sound in a format (" + avcodec_get_name(parameters.codec_id) +
                 ") that this machine's libav can't decode: convert it first");
   }
-  const auto range = [&](const char* what, int64_t value) {
-    throw Error(name_ + " holds no sound that can be decoded: its header claims " + what + " " + std::to_string(value));
+  const auto range = [&](const std::string& what) {
+    throw Error(name_ + " holds no sound that can be decoded: its header claims " + what);
   };
   const int rate = parameters.sample_rate, channels = parameters.ch_layout.nb_channels;
-  if (channels < 1 || channels > kMaxChannels) range("a number of channels of", channels);
-  if (rate < kMinRate || rate > kMaxRate) range("a sample rate of", rate);
+  if (channels < 1 || channels > kMaxChannels) range(std::to_string(channels) + " channels");
+  if (rate < kMinRate || rate > kMaxRate) range("a sample rate of " + std::to_string(rate) + " Hz");
   codec_.reset(avcodec_alloc_context3(codec));
   if (!codec_) throw std::bad_alloc();
   int rc = avcodec_parameters_to_context(codec_.get(), &parameters);

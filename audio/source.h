@@ -36,6 +36,8 @@ class Source {
  private:
   void open(const std::string& url, const DecodeOptions& options);
   [[noreturn]] void refuse_unopened(int code, const DecodeOptions& options) const;
+  [[noreturn]] void refuse_url(int code) const;
+  bool index_came_last() const;
   void check_probe(const DecodeOptions& options) const;
   void choose_stream(int audio_track);
   void open_codec();
@@ -52,6 +54,7 @@ class Source {
   bool regular_file_ = false;
   bool local_ = true;
   bool opened_once_ = false;
+  bool empty_ = false;  // nothing came out of a pipe or device
   int (*open_io_)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) = nullptr;
   av::Format format_;
   av::Codec codec_;

@@ -156,17 +156,32 @@ TEST_CASE("a named pipe is read to its end, as it comes") {
   }
 }
 
-TEST_CASE("a pipe whose file has its index at the end is told so") {
+TEST_CASE("what a pipe can't give is named") {
   const TempFolder folder;
-  const std::string fifo = folder / "pipe", file = folder / "a.mp4";
+  const std::string fifo = folder / "pipe", file = folder / "a.m4a";
   write_bytes(folder / "a.wav", wav({}, s16_bytes(voice(16000, 40.0))));
-  REQUIRE(ffmpeg("-i " + (folder / "a.wav") + " " + file));
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-  std::thread writer([&] { shell("cat " + file + " > " + fifo); });
-  const Decoded decoded = decode(fifo);
-  writer.join();
-  CHECK(decoded.error.find("out of a pipe's reach") != std::string::npos);
+  const auto through_pipe = [&] {
+    std::thread writer([&] { shell("cat " + file + " > " + fifo); });
+    Decoded decoded = decode(fifo);
+    writer.join();
+    return decoded;
+  };
+  REQUIRE(ffmpeg("-i " + (folder / "a.wav") + " " + file));
+  CHECK(mentions(through_pipe().error, "its index is at the end, after the sound: give the file's name"));
   CHECK(decode(file).error.empty());
+  REQUIRE(ffmpeg("-i " + (folder / "a.wav") + " -movflags faststart " + file));
+  CHECK(through_pipe().samples.size() > 600000);
+  REQUIRE(ffmpeg("-i " + (folder / "a.wav") + " -movflags frag_keyframe+empty_moov " + file));
+  CHECK(through_pipe().samples.size() > 600000);
+  write_bytes(file, "");
+  CHECK(through_pipe().error == fifo + " is empty");
+  CHECK(decode("/dev/null").error == "/dev/null is empty");
+}
+
+TEST_CASE("an address that can't be opened is said so") {
+  CHECK(mentions(decode("http://127.0.0.1:9/a.wav").error, "http://127.0.0.1:9/a.wav can't be "));
+  CHECK(mentions(decode("https://host.invalid/a.wav").error, "can't be reached: check the address and the network"));
 }
 
 TEST_CASE("a pipe that gives nothing more can be left") {
