@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/pack_cache.h"
@@ -121,10 +122,14 @@ std::vector<float> read(const Stored& from) { return from ? read_all(from) : std
 void pack_from(std::initializer_list<const Linear*> parts, const PackedLinear& to, int panel, bool after_gelu = false) {
   std::vector<float> weight, bias;
   for (const Linear* part : parts) {
-    const std::vector<float> w = read_all(part->weight);
+    std::vector<float> w = read_all(part->weight);
     std::vector<float> b = read(part->bias);
     b.resize(part->weight.rows);  // a missing bias is zeros
-    weight.insert(weight.end(), w.begin(), w.end());
+    if (weight.empty()) {
+      weight = std::move(w);  // the embedding is large: no second copy
+    } else {
+      weight.insert(weight.end(), w.begin(), w.end());
+    }
     bias.insert(bias.end(), b.begin(), b.end());
   }
   pack_linear(weight.data(), bias.data(), to, panel, after_gelu);
