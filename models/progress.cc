@@ -57,8 +57,9 @@ std::string progress_line(std::string_view label, int64_t done, int64_t total, d
   return line;
 }
 
-Progress::Progress(std::string label, int64_t done, bool quiet)
-    : label_(std::move(label)), start_(done), done_(done), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1),
+Progress::Progress(std::string label, int64_t done, bool quiet, std::string origin)
+    : label_(std::move(label)), origin_(std::move(origin)), start_(done), done_(done), quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1),
       began_(Clock::now()), last_drawn_(began_ - kRedraw) {}
 
 Progress::~Progress() {
@@ -79,11 +80,12 @@ void Progress::draw(const std::string& line) {
 }
 
 void Progress::update(int64_t done, int64_t total) {
-  done_ = done;
+  done_ = std::max(done_, done);
   total_ = total;
   if (quiet_ || (total > 0 && total < kWorthALine) || (total <= 0 && done < kWorthALine)) return;
-  if (!started_ && !terminal_) {
-    say("fetching " + label_ + (total > 0 ? " (" + human_bytes(total) + ")" : "") +
+  if (!started_ && (!terminal_ || !origin_.empty())) {
+    say("fetching " + label_ + (origin_.empty() ? "" : " from " + origin_) +
+        (total > 0 ? " (" + human_bytes(total) + ")" : "") +
         (start_ > 0 ? ", going on at " + human_bytes(start_) : "") + "\n");
   }
   started_ = true;
@@ -92,11 +94,11 @@ void Progress::update(int64_t done, int64_t total) {
   draw(progress_line(label_, done_, total_, bytes_per_s()));
 }
 
-void Progress::finish() {
+void Progress::finish(int64_t bytes, bool is_checked) {
   if (!started_) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-  const std::string line = "fetched " + label_ + ": " + human_bytes(done_) + " in " + human_duration(seconds) + " (" +
-                           human_bytes(static_cast<int64_t>(bytes_per_s())) + "/s)";
+  const std::string line = "fetched " + label_ + ": " + human_bytes(bytes) + " in " + human_duration(seconds) +
+                           (is_checked ? ", SHA-256 checked" : "");
   if (terminal_) draw(line);
   say(terminal_ ? "" : line);
   say("\n");

@@ -1,6 +1,9 @@
 #include "src/cli/models_command.h"
 
+#include <atomic>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -121,20 +124,44 @@ void fetch_one(const Named& model, const FetchOptions& options) {
       if (options.offline) throw Error(model.name + " is damaged and --offline forbids fetching it again");
       std::fprintf(stderr, "%s is damaged (%s) and is fetched again\n", model.name.c_str(), damaged[0].c_str());
       remove_model(folder, model.name);
+    } else {
+      std::printf("%s is here already%s: %s\n", model.name.c_str(), installed->files.empty() ? "" : ", checked",
+                  installed->path.c_str());
+      return;
     }
   }
   const std::string path = model.whisper ? locate_model(model.name, options) : locate_vad(options);
   std::printf("%s: %s\n", model.name.c_str(), path.c_str());
+}
+
+std::atomic<bool> interrupted = false;  // set by a signal handler
+
+// Ends as Ctrl-C ends a program, with a word.
+[[noreturn]] void end_interrupted() {
   std::fflush(stdout);
+  std::fputs("\ninterrupted\n", stderr);
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+  std::_Exit(130);
 }
 
 void fetch(const ModelsArguments& arguments) {
   std::vector<Named> models;  // a misspelt name shows before anything is fetched
   for (const auto& name : arguments.names) models.push_back(named(name));
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESETHAND;  // a second Ctrl-C ends it at once
+  sigaction(SIGINT, &action, nullptr);
+  FetchOptions options = arguments.fetch;
+  options.stop = &interrupted;
   std::string failures;
   for (const auto& model : models) {
     try {
-      fetch_one(model, arguments.fetch);
+      fetch_one(model, options);
+      std::fflush(stdout);
+      if (interrupted) end_interrupted();
+    } catch (const Interrupted&) {
+      end_interrupted();
     } catch (const Error& error) {
       failures += (failures.empty() ? "" : "\n") + std::string(error.what());
     }

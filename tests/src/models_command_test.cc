@@ -63,7 +63,7 @@ TEST_CASE_FIXTURE(Home, "models fetch checks what is there") {
   install("small", kShaOfX);
   const Ran whole = run_sotto("models fetch small --offline");
   CHECK(whole.status == 0);
-  CHECK(whole.out == "small: " + models + "/small/small.pt\n");
+  CHECK(whole.out == "small is here already, checked: " + models + "/small/small.pt\n");
   install("small", std::string(64, '0'));
   const Ran damaged = run_sotto("models fetch small --offline");
   CHECK(damaged.status == 1);
@@ -74,10 +74,34 @@ TEST_CASE_FIXTURE(Home, "models fetch goes on past one that fails, and says so a
   install("small", kShaOfX);
   const Ran ran = run_sotto("models fetch base small --quiet");
   CHECK(ran.status == 1);
-  CHECK(has(ran.out, "small: "));
+  CHECK(has(ran.out, "small is here already"));
   CHECK(has(ran.err, "base can't be fetched: "));
   CHECK(has(ran.err, "python3"));
+  CHECK(has(ran.err, "neither openaipublic.azureedge.net nor huggingface.co can be reached; "));
+  CHECK(has(ran.err, "check the network (installed: small)"));
   CHECK(!row("base")["installed"]);
+}
+
+TEST_CASE_FIXTURE(Home, "Ctrl-C ends a fetch with a word, and leaves nothing that no fetch can go on from") {
+  const std::string python = folder.path() + "/python3", started = folder.path() + "/started";
+  std::ofstream(python) << "#!/bin/sh\n"
+                           "while [ \"$1\" != -d ]; do shift; done\n"
+                           "echo half > \"$2/half.whl\"; : > " + started + "\nexec sleep 20\n";
+  fs::permissions(python, fs::perms::owner_all);
+  const ScopedVariable with_python("PATH", (folder.path() + ":/usr/bin:/bin").c_str());
+  const ScopedVariable program("PROGRAM", SOTTO_PROGRAM);
+  const std::string out = folder.path() + "/err", script = folder.path() + "/script";
+  // A shell's job of its own would be deaf to Ctrl-C.
+  std::ofstream(script) << "import os, signal, subprocess, sys, time\n"
+                           "p = subprocess.Popen([os.environ['PROGRAM'], 'models', 'fetch', 'tiny.en'])\n"
+                           "for _ in range(500):\n"
+                           "  if os.path.exists('" + started + "'): break\n"
+                           "  time.sleep(0.02)\n"
+                           "p.send_signal(signal.SIGINT)\n"
+                           "sys.exit(0 if p.wait(10) == -signal.SIGINT else 1)\n";
+  CHECK(std::system(("/usr/bin/python3 " + script + " 2> " + out).c_str()) == 0);
+  CHECK(has(file_content(out), "\ninterrupted\n"));
+  CHECK(!fs::exists(models + "/tiny.en.part"));
 }
 
 TEST_CASE_FIXTURE(Home, "a misspelt name is told before anything is fetched") {
