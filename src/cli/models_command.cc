@@ -136,6 +136,15 @@ void fetch_one(const Named& model, const FetchOptions& options) {
 
 std::atomic<bool> interrupted = false;  // set by a signal handler
 
+// A second Ctrl-C ends the program at once. Who started it deaf to Ctrl-C, as nohup does, wants it to stay so.
+void catch_interrupts() {
+  struct sigaction action = {};
+  if (sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+}
+
 // Ends as Ctrl-C ends a program, with a word.
 [[noreturn]] void end_interrupted() {
   std::fflush(stdout);
@@ -148,10 +157,7 @@ std::atomic<bool> interrupted = false;  // set by a signal handler
 void fetch(const ModelsArguments& arguments) {
   std::vector<Named> models;  // a misspelt name shows before anything is fetched
   for (const auto& name : arguments.names) models.push_back(named(name));
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND;  // a second Ctrl-C ends it at once
-  sigaction(SIGINT, &action, nullptr);
+  catch_interrupts();
   FetchOptions options = arguments.fetch;
   options.stop = &interrupted;
   std::string failures;

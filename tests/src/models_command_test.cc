@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Home, "Ctrl-C ends a fetch with a word, and leaves nothing tha
   const ScopedVariable with_python("PATH", (folder.path() + ":/usr/bin:/bin").c_str());
   const ScopedVariable program("PROGRAM", SOTTO_PROGRAM);
   const std::string out = folder.path() + "/err", script = folder.path() + "/script";
-  // A shell's job of its own would be deaf to Ctrl-C.
+  // A shell's job in the background would be deaf to Ctrl-C.
   std::ofstream(script) << "import os, signal, subprocess, sys, time\n"
                            "p = subprocess.Popen([os.environ['PROGRAM'], 'models', 'fetch', 'tiny.en'])\n"
                            "for _ in range(500):\n"
