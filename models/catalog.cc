@@ -3,11 +3,10 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
+
+#include "models/near_words.h"
 
 namespace sotto {
 namespace {
@@ -61,38 +60,12 @@ const std::vector<Mirror>& mirrors() {
   return all;
 }
 
-int lower(char c) { return std::tolower(static_cast<unsigned char>(c)); }
-
-// How many letters have to be changed, added or left out to make one word of the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 // The names most like this one, nearest first.
 std::vector<std::string_view> near_names(std::string_view name) {
-  std::vector<std::pair<size_t, std::string_view>> ranked;
-  const auto rank = [&](std::string_view known) {
-    const size_t distance = edit_distance(name, known);
-    const bool holds = name.size() >= 3 && known.find(name) != std::string_view::npos;
-    if (holds || distance <= std::max<size_t>(2, known.size() / 3)) ranked.emplace_back(distance, known);
-  };
-  for (const auto& entry : catalog()) rank(entry.name);
-  for (const auto& alias : kAliases) rank(alias.alias);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string_view> names;
-  for (size_t i = 0; i < ranked.size() && i < 3; ++i) names.push_back(ranked[i].second);
-  return names;
+  std::vector<std::string_view> known;
+  for (const auto& entry : catalog()) known.push_back(entry.name);
+  for (const auto& alias : kAliases) known.push_back(alias.alias);
+  return near_words(name, known);
 }
 
 std::string environment(const char* name) {

@@ -1,12 +1,12 @@
 #include "models/languages.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
-#include <numeric>
+#include <string>
 #include <vector>
 
 #include "models/error.h"
+#include "models/near_words.h"
 
 namespace sotto {
 namespace {
@@ -40,34 +40,23 @@ constexpr std::array<Language, 12> kAliases = {{
     {"ro", "moldovan"},      {"si", "sinhalese"}, {"es", "castilian"}, {"zh", "mandarin"},
 }};
 
-// Single-character insertions, removals and replacements that lead from a to b.
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);  // distances from the part of a so far to each beginning of b
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const int replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
+std::string capitalised(std::string_view name) {
+  std::string text(name);
+  for (size_t i = 0; i < text.size(); ++i)
+    if (i == 0 || text[i - 1] == ' ') text[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
+  return text;
 }
 
-std::string closest_names(std::string_view written) {
-  struct Near {
-    int distance;
-    Language language;
-  };
-  std::vector<Near> all;
-  for (const Language& language : kLanguages) all.push_back({edit_distance(written, language.name), language});
-  for (const Language& alias : kAliases) all.push_back({edit_distance(written, alias.name), alias});
-  std::stable_sort(all.begin(), all.end(), [](const Near& a, const Near& b) { return a.distance < b.distance; });
+// "German (de), Korean (ko) or Hebrew (he)", as many as are near; "" if none is.
+std::string near_names(std::string_view written) {
+  std::vector<std::string_view> known;
+  for (const Language& language : kLanguages) known.push_back(language.name);
+  for (const Language& alias : kAliases) known.push_back(alias.name);
+  const auto near = near_words(written, known);
   std::string names;
-  for (int i = 0; i < 3; ++i) {
-    names += i == 0 ? "" : i == 1 ? ", " : " or ";
-    names.append(all[i].language.name).append(" (").append(all[i].language.code).append(")");
+  for (size_t i = 0; i < near.size(); ++i) {
+    names += i == 0 ? "" : i + 1 == near.size() ? " or " : ", ";
+    names += capitalised(near[i]) + " (" + std::string(language_code(near[i])) + ")";
   }
   return names;
 }
@@ -85,8 +74,14 @@ std::string_view language_code(std::string_view written) {
   for (const Language& alias : kAliases) {
     if (lower == alias.name) return alias.code;
   }
-  throw Error("there is no language \"" + std::string(written) + "\": the closest are " + closest_names(lower) +
-              "; give a name or a code such as de");
+  // "de-DE", "en_US", "zh-Hant": a code and where or how it is written
+  const std::string code = lower.substr(0, lower.find_first_of("-_"));
+  for (const Language& language : kLanguages) {
+    if (code.size() < lower.size() && code == language.code) return language.code;
+  }
+  const std::string near = near_names(lower);
+  throw Error("there is no language \"" + std::string(written) + "\"; " +
+              (near.empty() ? "give" : "did you mean " + near + "? Give") + " a name or a code such as de");
 }
 
 }  // namespace sotto

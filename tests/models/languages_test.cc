@@ -34,6 +34,9 @@ TEST_CASE("codes, names and aliases are known in any case") {
   CHECK(language_code("Mandarin") == "zh");
   CHECK(language_code("Burmese") == "my");
   CHECK(language_code("Flemish") == "nl");
+  CHECK(language_code("de-DE") == "de");
+  CHECK(language_code("en_US") == "en");
+  CHECK(language_code("ZH-Hant") == "zh");
 }
 
 TEST_CASE("an unknown language is named with the closest ones") {
@@ -45,10 +48,12 @@ TEST_CASE("an unknown language is named with the closest ones") {
     }
     return std::string();
   };
-  CHECK(message("Germn") == "there is no language \"Germn\": the closest are german (de), korean (ko) or hebrew (he); "
-                            "give a name or a code such as de");
-  CHECK(message("sapnish").find("the closest are spanish (es)") != std::string::npos);
-  CHECK(message("castillian").find("the closest are castilian (es)") != std::string::npos);
-  CHECK(message("").find("there is no language \"\"") != std::string::npos);
+  CHECK(message("Germn") ==
+        "there is no language \"Germn\"; did you mean German (de)? Give a name or a code such as de");
+  CHECK(message("sapnish").find("did you mean Spanish (es)") != std::string::npos);
+  CHECK(message("castillian").find("did you mean Castilian (es)?") != std::string::npos);
+  CHECK(message("klingon") == "there is no language \"klingon\"; give a name or a code such as de");
+  CHECK(message("haitian cr").find("did you mean Haitian Creole (ht)?") != std::string::npos);
+  CHECK(message("") == "there is no language \"\"; give a name or a code such as de");
   CHECK(message("\xFF\xFE").find("there is no language") != std::string::npos);
 }
