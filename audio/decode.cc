@@ -111,6 +111,7 @@ bool Decoder::read(Pcm& out) {
 }
 
 std::optional<double> Decoder::duration_s() const { return state_->source.duration_s(); }
+int Decoder::audio_tracks() const { return state_->source.audio_tracks(); }
 bool Decoder::seekable() const { return state_->source.regular_file(); }
 
 std::vector<std::string> Decoder::take_warnings() {

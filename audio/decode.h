@@ -18,6 +18,9 @@ struct DecodeOptions {
   const std::atomic<bool>* stop = nullptr;  // once true, a read that waits for input ends with an Error
 };
 
+// Throws Error if DecodeOptions::raw is nothing that headerless sound can be.
+void check_raw(const std::string& raw);
+
 class Decoder {
  public:
   // "-" is standard input. Throws Error with one sentence for what can't be opened or holds no sound.
@@ -29,6 +32,7 @@ class Decoder {
   bool read(Pcm& out);
 
   std::optional<double> duration_s() const;  // as the container claims, or as its bit rate lets guess; for progress
+  int audio_tracks() const;                  // of the container
   bool seekable() const;                     // a regular file: it may be read ahead
   std::vector<std::string> take_warnings();  // sentences collected since the last call, each naming the input
 

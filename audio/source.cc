@@ -94,6 +94,8 @@ RawSpec parse_raw(const std::string& spec) {
 
 }  // namespace
 
+void check_raw(const std::string& raw) { parse_raw(raw); }
+
 Source::Source(const std::string& path, const DecodeOptions& options)
     : path_(path), name_(path == "-" ? "standard input" : path), stop_(options.stop) {
   static std::once_flag quiet;
@@ -235,6 +237,7 @@ void Source::choose_stream(int audio_track) {
     if (stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) tracks.push_back(stream);
     stream->discard = AVDISCARD_ALL;
   }
+  audio_tracks_ = static_cast<int>(tracks.size());
   if (tracks.empty()) {
     throw Error(name_ + (format_->nb_streams > 0 ? " holds no sound: it has no audio track"
                                                  : " holds no sound that can be decoded"));

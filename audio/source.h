@@ -25,6 +25,7 @@ class Source {
   std::optional<int64_t> stamp(const AVFrame& frame) const;
 
   const std::string& name() const { return name_; }  // as sentences name the input
+  int audio_tracks() const { return audio_tracks_; }
   bool regular_file() const { return regular_file_; }
   int64_t damaged() const { return damaged_; }  // packets that could not be decoded
   bool stopped_early() const { return read_error_ < 0; }  // reading failed before the end
@@ -60,6 +61,7 @@ class Source {
   av::Codec codec_;
   av::Packet packet_;
   AVStream* stream_ = nullptr;
+  int audio_tracks_ = 0;
   bool draining_ = false;
   int packets_to_first_frame_ = 0;
   bool got_frame_ = false;

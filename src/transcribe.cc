@@ -17,6 +17,7 @@
 #include "src/voice_gate.h"
 #include "src/windows.h"
 #include "src/words.h"
+#include "src/writers.h"
 
 namespace sotto {
 namespace {
@@ -53,6 +54,7 @@ class Transcription {
   WindowDecoder window_decoder_;
   Mel mel_;
   std::optional<Window> encoded_;  // what the slot holds
+  bool heard_voice_ = false, passed_over_ = false;  // in a window; one without a voice
   double last_speech_s_ = 0;  // where the last word so far ends
   Transcript transcript_;
 };
@@ -100,7 +102,9 @@ Transcript Transcription::run() {
     while (const auto window = windows_.next()) {
       report(window->seek);
       if (listener_.stopped()) break;
-      if (!voice_.hears_voice(features_, *window))
+      const bool voice = voice_.hears_voice(features_, *window);
+      (voice ? heard_voice_ : passed_over_) = true;
+      if (!voice)
         windows_.advance(window->n_frames);
       else if (!transcribe_window(*window))
         break;
@@ -111,6 +115,7 @@ Transcript Transcription::run() {
   }
   pass_warnings_on();
   warn_of_clips_behind_the_end();
+  if (passed_over_ && !heard_voice_ && !listener_.stopped()) listener_.no_voice(decoder_.audio_tracks());
   transcript_.duration_s = seconds(features_.n_samples());
   if (transcript_.language.empty()) transcript_.language = "unknown";
   return std::move(transcript_);
@@ -212,8 +217,8 @@ void Transcription::pass_warnings_on() {
 
 void Transcription::warn_of_clips_behind_the_end() const {
   if (!features_.whole() || clips_.back().first == 0 || clips_.back().first * kMelHop < features_.n_samples()) return;
-  listener_.warning("the sound ends at " + std::to_string(seconds(features_.n_samples())) +
-                    " s, before the last of the clip timestamps begins");
+  listener_.warning("the sound ends at " + rough_time(seconds(features_.n_samples())) +
+                    ", before the clip that begins at " + rough_time(seconds(clips_.back().first * kMelHop)));
 }
 
 Listener with_nothing_empty(Listener listener) {
@@ -221,6 +226,7 @@ Listener with_nothing_empty(Listener listener) {
   if (!listener.progress) listener.progress = [](double, std::optional<double>) {};
   if (!listener.detected_language) listener.detected_language = [](const std::string&) {};
   if (!listener.warning) listener.warning = [](const std::string&) {};
+  if (!listener.no_voice) listener.no_voice = [](int) {};
   if (!listener.stopped) listener.stopped = [] { return false; };
   return listener;
 }

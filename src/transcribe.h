@@ -39,6 +39,7 @@ struct Listener {
   std::function<void(const std::string& code)> detected_language;
   std::function<void(const std::string& sentence)> warning;
   std::function<bool()> stopped;  // true: end with what there is
+  std::function<void(int audio_tracks)> no_voice;  // at the end, if none was heard in any window; of so many tracks
 };
 
 // Decodes window after window, each after the last one's text: the reference's sequential mode. Throws Error, one

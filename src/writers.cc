@@ -241,6 +241,16 @@ std::string render(const Transcript& transcript, Format format) {
   CHECK_INVARIANT(false);
 }
 
+std::string rough_time(double seconds) {
+  const long whole = std::lround(std::clamp(seconds, 0.0, 1e9));
+  char text[32];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  return text;
+}
+
 std::string terminal_line(const Segment& segment) {
   const std::string text = lines_of(segment.text, " ");
   if (text.empty()) return "";

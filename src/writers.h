@@ -28,6 +28,9 @@ std::string render(const Transcript& transcript, Format format);
 // "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.
 std::string terminal_line(const Segment& segment);
 
+// "1:48", from one hour on "1:02:03": a time in a sentence, to the nearest second.
+std::string rough_time(double seconds);
+
 // Writes a file that is there whole or not at all: a temporary file in the same folder takes its place once it is on
 // disk. Makes the folder if there is none. Throws Error; a file that was there before is then as it was.
 void write_file(const std::string& path, std::string_view content);

@@ -9,6 +9,7 @@
 #include "kernels/decode.h"
 #include "models/error.h"
 #include "models/languages.h"
+#include "models/near_words.h"
 #include "src/fallback.h"
 #include "src/windows.h"
 
@@ -19,6 +20,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
                                                 "--carry-initial-prompt", "--vad", "--word-timestamps"};
+
+// What openai-whisper has beyond these.
+const std::vector<std::string> kWhisperOptions = {"--max-line-width", "--max-line-count", "--max-words-per-line",
+                                                  "--highlight-words"};
 
 std::optional<bool> yes_or_no(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -71,7 +76,7 @@ std::vector<double> numbers(const std::string& option, const std::string& writte
 // The parser, and what it can't put into Arguments before everything was read.
 class Parser {
  public:
-  std::optional<Arguments> parse(std::vector<std::string> written);
+  std::optional<Arguments> parse(const std::vector<std::string>& written);
 
  private:
   void add_model();
@@ -83,13 +88,15 @@ class Parser {
   void add_thresholds();
   void add_prompt();
   void add_running();
+  void take_device(const std::string& written);
+  [[noreturn]] void refuse_unknown(const std::string& unknown, const std::vector<std::string>& written) const;
   void settle();
   void settle_output();
 
   // An option whose value is handed to `set` as it was written.
-  void option(const std::string& names, const std::string& value, const std::string& help,
-              const std::function<void(const std::string&)>& set) {
-    app_.add_option_function<std::string>(names, set, help)->type_name(value)->group(group_);
+  CLI::Option* option(const std::string& names, const std::string& value, const std::string& help,
+                      const std::function<void(const std::string&)>& set) {
+    return app_.add_option_function<std::string>(names, set, help)->type_name(value)->group(group_);
   }
   // One that is on or off, and is on when it has no value.
   void yes_no(const std::string& name, const std::string& help, bool& target) {
@@ -100,10 +107,10 @@ class Parser {
     });
   }
   // One of some words.
-  void one_of(const std::string& name, const std::vector<std::string>& words, const std::string& help,
-              std::string& target) {
+  CLI::Option* one_of(const std::string& name, const std::vector<std::string>& words, const std::string& help,
+                      std::string& target) {
     const std::string all = CLI::detail::join(words, "|");
-    option(name, all, help, [=, &target](const std::string& written) {
+    return option(name, all, help, [=, &target](const std::string& written) {
       if (std::find(words.begin(), words.end(), written) == words.end()) refuse(name, written, "one of " + all);
       target = written;
     });
@@ -142,10 +149,13 @@ void Parser::add_output() {
            arguments_.output.folder = written;
            writes_files_ = true;
          });
-  option("-f,--output-format", "LIST", "write txt, srt, vtt, tsv, json, jsonl or all; without -o into this folder",
+  option("-f,--output-format", "LIST",
+         "write txt, srt, vtt, tsv, json, jsonl (one object a file, on one line) or all: openai-whisper's five; "
+         "without -o into the current folder",
          [this](const std::string& written) {
            refuse_errors("--output-format", [&] { arguments_.output.formats = parse_formats(written); });
-         });
+         })
+      ->join(',');
   yes_no("--verbose", "print segments as they come (True)", arguments_.output.verbose);
   app_.add_flag("--quiet", arguments_.output.quiet, "nothing on standard error but what goes wrong")->group(group_);
 }
@@ -175,7 +185,7 @@ void Parser::add_what() {
 void Parser::add_words() {
   group_ = "Words";
   WordOptions& words = arguments_.transcribe.words;
-  yes_no("--word-timestamps", "say when each word is spoken, in json, and time segments by their words (False)",
+  yes_no("--word-timestamps", "when each word is spoken: in json, and in the cues' times (False)",
          words.timestamps);
   option("--prepend-punctuations", "TEXT", "marks that belong to the next word (\"'“¿([{-)",
          [&words](const std::string& written) { words.prepend_punctuations = written; });
@@ -188,13 +198,16 @@ void Parser::add_words() {
 
 void Parser::add_sound() {
   group_ = "Sound";
-  option("--audio-track", "N", "which of a video's sound tracks, from 0 (the best)",
+  option("--audio-track", "N", "which of a video's sound tracks, from 0 (default: the best one)",
          [this](const std::string& written) {
            arguments_.decoding.audio_track =
                whole_number("--audio-track", written, 0, 1e6, "a track's number, from 0 on");
          });
   option("--raw", "FORMAT:RATE:CHANNELS", "the sound has no header, for example s16le:8000:1",
-         [this](const std::string& written) { arguments_.decoding.raw = written; });
+         [this](const std::string& written) {
+           refuse_errors("--raw", [&] { check_raw(written); });
+           arguments_.decoding.raw = written;
+         });
 }
 
 void Parser::add_sampling() {
@@ -252,13 +265,15 @@ void Parser::add_prompt() {
 
 void Parser::add_running() {
   group_ = "Running";
-  option("--threads", "N", "threads; 0: as many as there are processors for it (0)",
+  option("--threads", "N", "threads; 0: one for each processor (0)",
          [this](const std::string& written) {
            arguments_.network.threads = whole_number("--threads", written, 0, 1024, "a whole number from 0 to 1024");
          });
-  one_of("--mode", {"sequential"}, "each window after the one before it (sequential)", mode_);
+  one_of("--mode", {"sequential"}, "each window after the one before it (sequential)", mode_)->group("");  // hidden
   one_of("--engine", {"auto", "cpu", "reference"}, "which network runs: this processor's, or the plain one (auto)",
          arguments_.network.engine);
+  option("--device", "NAME", "accepted for openai-whisper's sake: auto, cpu, or cuda, which runs on the processor, too",
+         [this](const std::string& written) { take_device(written); });
   one_of("--precision", {"auto", "f32", "bf16", "int8"}, "of the network's arithmetic (auto)",
          arguments_.network.precision);
   option("--isa", "NAME", "instruction set of the processor's kernels: avx512, avx2, portable … (auto)",
@@ -266,7 +281,20 @@ void Parser::add_running() {
   yes_no("--fp16", "accepted for openai-whisper's sake; the engine chooses its precision", fp16_);
 }
 
+// Scripts written for openai-whisper name the device they have.
+void Parser::take_device(const std::string& written) {
+  if (written == "auto" || written == "cpu") return;
+  const bool numbered = written.starts_with("cuda:") && written.size() > 5 &&
+                        written.find_first_not_of("0123456789", 5) == std::string::npos;
+  if (written != "cuda" && !numbered) refuse("--device", written, "one of auto|cpu|cuda|cuda:N");
+  arguments_.warnings.push_back("--device " + written + ": this program has no CUDA engine, so it runs on the "
+                                                         "processor");
+}
+
 void Parser::settle() {
+  const auto& files = arguments_.files;
+  if (std::find(files.begin(), files.end(), "") != files.end())
+    throw CLI::ValidationError("the name of a file is empty; '-' is standard input");
   SamplingOptions& sampling = arguments_.transcribe.sampling;
   const double finished = std::nearbyint(sampling.patience * sampling.beam_size);
   if (finished < 1 || finished > kMaxFinished)
@@ -289,6 +317,9 @@ void Parser::settle() {
 void Parser::settle_output() {
   OutputArguments& output = arguments_.output;
   if (output.folder != "-") {
+    if (!writes_files_ && output.formats.empty() && !output.verbose)
+      arguments_.warnings.push_back("with --verbose False and no file to write nothing will come out; add -f srt or "
+                                    "another format");
     if (writes_files_ && output.formats.empty()) output.formats = parse_formats("all");
     return;
   }
@@ -300,7 +331,27 @@ void Parser::settle_output() {
                                                "output");
 }
 
-std::optional<Arguments> Parser::parse(std::vector<std::string> written) {
+// Names an option that isn't there as it was typed, and what may have been meant.
+void Parser::refuse_unknown(const std::string& unknown, const std::vector<std::string>& written) const {
+  std::string typed = unknown;
+  for (const std::string& word : written)
+    if (normalised({word}).front() == unknown) typed = word;
+  const std::string name = unknown.substr(0, unknown.find('='));
+  typed = typed.substr(0, typed.find('='));
+  if (std::find(kWhisperOptions.begin(), kWhisperOptions.end(), name) != kWhisperOptions.end())
+    throw CLI::ValidationError(typed + " is an option of openai-whisper that isn't there here");
+  if (!name.starts_with("--"))
+    throw CLI::ValidationError(typed + " is no option here; if it's a file, it goes after --, as in: -- " + typed);
+  std::vector<std::string_view> known;
+  for (const CLI::Option* option : app_.get_options())
+    for (const std::string& long_name : option->get_lnames()) known.push_back(long_name);
+  const auto near = near_words(name.substr(2), known);
+  const std::string hint = near.empty() ? "" : "; did you mean --" + std::string(near[0]) + "?";
+  throw CLI::ValidationError(typed + " is no option here" + hint);
+}
+
+std::optional<Arguments> Parser::parse(const std::vector<std::string>& written) {
+  std::vector<std::string> words = normalised(written);
   app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app_.add_option("FILE", arguments_.files, "sound or video files; '-': standard input")
       ->required()
@@ -314,12 +365,16 @@ std::optional<Arguments> Parser::parse(std::vector<std::string> written) {
   add_thresholds();
   add_prompt();
   add_running();
-  std::reverse(written.begin(), written.end());  // as CLI11 wants it
+  std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
-    app_.parse(std::move(written));
+    app_.parse(std::move(words));
   } catch (const CLI::CallForHelp& help) {
     app_.exit(help);
     return std::nullopt;
+  } catch (const CLI::ParseError&) {
+    const auto unknown = app_.remaining();  // the files seem to be missing, too, where a file's name begins with '-'
+    if (unknown.empty()) throw;
+    refuse_unknown(unknown.front(), written);
   }
   settle();
   return arguments_;
@@ -350,7 +405,7 @@ std::vector<std::string> normalised(const std::vector<std::string>& written) {
 }
 
 std::optional<Arguments> parse_arguments(const std::vector<std::string>& written) {
-  return Parser().parse(normalised(written));
+  return Parser().parse(written);
 }
 
 }  // namespace sotto

@@ -28,6 +28,7 @@ struct Arguments {
   NetworkOptions network;
   TranscribeOptions transcribe;
   OutputArguments output;
+  std::vector<std::string> warnings;  // sentences about what was written but won't be as it says
 };
 
 // Arguments after the command's name; none if they asked for help, which is then printed. Throws CLI::ParseError for

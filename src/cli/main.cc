@@ -70,9 +70,9 @@ int transcribe(const std::vector<std::string>& words) {
 int run(std::vector<std::string> words) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "--version") return std::puts("sotto " SOTTO_VERSION) < 0;
-  if (first.empty() || first == "--help" || first == "-h" || first == "help") {
-    std::fputs(kHelp, first.empty() ? stderr : stdout);
-    return first.empty() ? 2 : 0;
+  if (words.empty() || first == "--help" || first == "-h" || first == "help") {
+    std::fputs(kHelp, words.empty() ? stderr : stdout);
+    return words.empty() ? 2 : 0;
   }
   if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);

@@ -9,6 +9,7 @@ namespace sotto {
 class ProgressLine {
  public:
   explicit ProgressLine(bool shown) : shown_(shown) {}
+  ~ProgressLine() { clear(); }
 
   // at_s of total_s have been transcribed; the total isn't known for pipes.
   void show(double at_s, std::optional<double> total_s);

@@ -3,14 +3,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/error.h"
 #include "src/cli/progress.h"
@@ -33,9 +37,27 @@ void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+// Whatever file it happens at, it isn't that file's fault, and the next one would fare no better.
+struct OutputLost : Error {
+  using Error::Error;
+};
+
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw Error("standard output can't be written to");
+    throw OutputLost(std::string("standard output can't be written to: ") + std::strerror(errno));
+}
+
+// What can be opened twice, and is there now or never: no pipe, no device and nothing on a network.
+bool can_be_tried(const std::string& path) {
+  if (path == "-" || path.find("://") != path.npos) return false;
+  struct stat status = {};
+  return stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+std::string joined(const std::vector<std::string>& paths) {
+  std::string all;
+  for (const std::string& path : paths) all += (all.empty() ? "" : ", ") + path;
+  return all;
 }
 
 // Transcribes one file after the other, and says on stderr how it goes.
@@ -45,49 +67,76 @@ class Command {
   int run();
 
  private:
+  std::vector<std::string> usable_files();
   void open_vad();
   std::string target(const std::string& name, Format format) const;
   void refuse_to_overwrite_inputs() const;
   void transcribe_file(const std::string& path);
-  Listener listener(ProgressLine& progress) const;
-  void write(const Transcript& transcript);
+  void end_interrupted(const Transcript& transcript);
+  Listener listener(const std::string& path, ProgressLine& progress);
+  std::vector<std::string> write(const Transcript& transcript);
+  void report_failure(const std::string& path, const Error& error);
   void say(const std::string& sentence) const;
 
   const Arguments& arguments_;
   const OutputArguments& output_;
   OutputNames names_;
   std::optional<Engine> engine_;
+  bool failed_ = false;
+  double at_s_ = 0;                // how far the current file has come
+  std::optional<double> total_s_;  // ... of its length, where that is known
 };
 
 int Command::run() {
+  for (const std::string& sentence : arguments_.warnings)
+    std::fprintf(stderr, "sotto: warning: %s\n", sentence.c_str());
   if (!output_.formats.empty() && output_.folder != "-") {
     std::error_code error;
     std::filesystem::create_directories(output_.folder, error);
     if (error) throw Error("the folder '" + output_.folder + "' can't be made: " + error.message());
     refuse_to_overwrite_inputs();
   }
+  const std::vector<std::string> files = usable_files();
+  if (files.empty()) return 1;
   engine_ = open_engine(locate_model(arguments_.model, arguments_.fetch), arguments_.network);
   say("sotto " SOTTO_VERSION ": " + engine_->weights->name + " on " + engine_->network->description());
   if (arguments_.transcribe.voice_activity) open_vad();
   catch_interrupts();
 
-  bool failed = false;
-  for (const std::string& path : arguments_.files) {
+  for (const std::string& path : files) {
     try {
       transcribe_file(path);
+    } catch (const OutputLost&) {
+      throw;
     } catch (const Error& error) {
-      if (interrupted) return 130;
-      failed = true;
-      const std::string what = error.what();
-      const bool named = what.find(path) != std::string::npos;
-      std::fprintf(stderr, "sotto: %s\n", (named ? what : path + ": " + what).c_str());
+      if (interrupted) say("interrupted");
+      else report_failure(path, error);
     }
-    if (interrupted) {
-      say("interrupted: what there is of " + path + " ends early");
-      return 130;
+    if (interrupted) return 130;
+  }
+  return failed_ ? 1 : 0;
+}
+
+// The files that can be opened, and a sentence for each that can't: nobody should wait for a model to learn of a typing
+// mistake.
+std::vector<std::string> Command::usable_files() {
+  std::vector<std::string> usable;
+  for (const std::string& path : arguments_.files) {
+    try {
+      if (can_be_tried(path)) Decoder(path, arguments_.decoding);
+      usable.push_back(path);
+    } catch (const Error& error) {
+      report_failure(path, error);
     }
   }
-  return failed ? 1 : 0;
+  return usable;
+}
+
+void Command::report_failure(const std::string& path, const Error& error) {
+  failed_ = true;
+  const std::string what = error.what();
+  const bool named = what.find(path) != std::string::npos;
+  std::fprintf(stderr, "sotto: %s\n", (named ? what : path + ": " + what).c_str());
 }
 
 void Command::open_vad() {
@@ -99,7 +148,8 @@ void Command::open_vad() {
 }
 
 std::string Command::target(const std::string& name, Format format) const {
-  return (std::filesystem::path(output_.folder) / name).string() + "." + std::string(extension(format));
+  const auto path = std::filesystem::path(output_.folder) / (name + "." + std::string(extension(format)));
+  return path.lexically_normal().string();
 }
 
 // A sound file may be called talk.txt, or hide behind a link of that name.
@@ -124,12 +174,14 @@ void Command::transcribe_file(const std::string& path) {
   if (arguments_.files.size() > 1) say(path);
   const auto start = std::chrono::steady_clock::now();
   ProgressLine progress(!output_.quiet && isatty(STDERR_FILENO));
+  at_s_ = 0;
+  total_s_.reset();
   Sound sound{path, arguments_.decoding};
   sound.decoding.stop = &interrupted;
-  const Transcript transcript = transcribe(*engine_, sound, arguments_.transcribe, listener(progress));
+  const Transcript transcript = transcribe(*engine_, sound, arguments_.transcribe, listener(path, progress));
   progress.clear();
-  write(transcript);
-  if (interrupted) return;
+  if (interrupted) return end_interrupted(transcript);
+  if (const auto written = write(transcript); !written.empty()) say("wrote " + joined(written));
 
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char line[100];
@@ -138,7 +190,21 @@ void Command::transcribe_file(const std::string& path) {
   say(line);
 }
 
-Listener Command::listener(ProgressLine& progress) const {
+// Without text there is nothing to write, and a file from an earlier run may hold all of it.
+void Command::end_interrupted(const Transcript& transcript) {
+  std::string sentence = "interrupted at " + rough_time(at_s_);
+  if (total_s_) sentence += " of " + rough_time(*total_s_);
+  std::vector<std::string> written;
+  if (!transcript.text().empty()) written = write(transcript);
+  if (!written.empty())
+    sentence += "; " + joined(written) + (written.size() == 1 ? " holds " : " hold ") +
+                "what was transcribed until there";
+  else if (!output_.formats.empty() && output_.folder != "-")
+    sentence += "; nothing was written";
+  say(sentence);
+}
+
+Listener Command::listener(const std::string& path, ProgressLine& progress) {
   Listener listener;
   listener.segment = [this, &progress](const Segment& segment) {
     const std::string line = terminal_line(segment);
@@ -146,7 +212,11 @@ Listener Command::listener(ProgressLine& progress) const {
     progress.clear();
     print(line + "\n");
   };
-  listener.progress = [&progress](double at_s, std::optional<double> total_s) { progress.show(at_s, total_s); };
+  listener.progress = [this, &progress](double at_s, std::optional<double> total_s) {
+    at_s_ = at_s;
+    total_s_ = total_s;
+    progress.show(at_s, total_s);
+  };
   listener.detected_language = [this, &progress](const std::string& code) {
     progress.clear();
     say("language: " + code + " (detected)");
@@ -155,19 +225,30 @@ Listener Command::listener(ProgressLine& progress) const {
     progress.clear();
     std::fprintf(stderr, "sotto: warning: %s\n", sentence.c_str());
   };
+  listener.no_voice = [this, &path, &progress](int audio_tracks) {
+    progress.clear();
+    const std::string others =
+        audio_tracks > 1 ? ", --audio-track takes another of its " + std::to_string(audio_tracks) + " tracks" : "";
+    say(path + ": no voice was heard; --no-vad decodes it all the same" + others);
+  };
   listener.stopped = [] { return interrupted.load(); };
   return listener;
 }
 
-void Command::write(const Transcript& transcript) {
+// Gives the paths of the files.
+std::vector<std::string> Command::write(const Transcript& transcript) {
+  std::vector<std::string> written;
   const std::string name = names_.next(transcript.audio);
   for (const Format format : output_.formats) {
     const std::string content = render(transcript, format);
-    if (output_.folder == "-")
+    if (output_.folder == "-") {
       print(content);
-    else
-      write_file(target(name, format), content);
+      continue;
+    }
+    written.push_back(target(name, format));
+    write_file(written.back(), content);
   }
+  return written;
 }
 
 void Command::say(const std::string& sentence) const {

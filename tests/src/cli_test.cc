@@ -69,8 +69,10 @@ TEST_CASE("files are written where they were asked for, whole, in each format") 
   NEED_MODEL(options);
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/a/b";
-  CHECK(run_sotto(options + kShort + " -o " + target).status == 0);
+  const Ran ran = run_sotto(options + kShort + " -o " + target);
+  CHECK(ran.status == 0);
   const std::string stem = target + "/" + std::filesystem::path(kShort).stem().string();
+  CHECK(ran.err.find("wrote " + stem + ".txt, " + stem + ".vtt") != std::string::npos);
   CHECK(file_content(stem + ".txt") == kText + "\n");
   CHECK(file_content(stem + ".srt").starts_with("1\n00:00:00,000 --> "));
   CHECK(file_content(stem + ".vtt").starts_with("WEBVTT\n"));
@@ -79,7 +81,7 @@ TEST_CASE("files are written where they were asked for, whole, in each format") 
   CHECK(!std::filesystem::exists(stem + ".jsonl"));
   CHECK(names_no_temporary_file(target));
 
-  CHECK(run_sotto(options + kShort + " --output_dir=" + folder.path() + " --output_format txt,jsonl").status == 0);
+  CHECK(run_sotto(options + kShort + " --output_dir=" + folder.path() + " --output_format txt -f jsonl").status == 0);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 3);
 }
 
@@ -138,7 +140,7 @@ TEST_CASE("clips: only what was asked for, at its own times; behind the end noth
   const Ran behind = run_sotto(options + kShort + " --clip-timestamps 20");
   CHECK(behind.status == 0);
   CHECK(behind.out.empty());
-  CHECK(behind.err.find("warning") != std::string::npos);
+  CHECK(behind.err.find("ends at 0:03, before the clip that begins at 0:20") != std::string::npos);
 }
 
 TEST_CASE("very short sounds are decoded, and no time passes their end") {
@@ -176,6 +178,9 @@ TEST_CASE("silence, hiss and hum give no text") {
   int n = 0;
   for (std::string line; std::getline(lines, line); ++n) CHECK(json::parse(line)["text"] == "");
   CHECK(n == 4);
+  const Ran told = run_sotto(options + " --vad " + base + "hum.wav");
+  CHECK(told.out.empty());
+  CHECK(told.err.find(base + "hum.wav: no voice was heard; --no-vad decodes it all the same\n") != std::string::npos);
 }
 
 TEST_CASE("ten seconds of silence have a high no-speech probability and no text without voice detection, too") {
@@ -205,18 +210,50 @@ TEST_CASE("Ctrl-C ends with status 130, with what there is so far and no half-wr
   NEED_MODEL(options);
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/long.wav";
-  write_wav(path, noise(16000 * 600, 3000));
-  // timeout sends SIGINT to the program alone, and ends with the program's status.
-  const std::string command = "timeout --preserve-status -s INT 3 " SOTTO_PROGRAM " " + options + path + " -o " +
-                              folder.path() + " -f json >/dev/null 2>" + folder.path() + "/said";
+  const std::string bytes = file_content(kShort).substr(44);
+  std::vector<int16_t> speech;
+  const auto* samples = reinterpret_cast<const int16_t*>(bytes.data());
+  for (int i = 0; i < 400; ++i) speech.insert(speech.end(), samples, samples + bytes.size() / 2);
+  write_wav(path, speech);
+  // Once the first line is out. What a shell starts in the background is deaf to SIGINT, but for env.
+  const std::string command = "env --default-signal=INT " SOTTO_PROGRAM " " + options + path + " -f json -o " +
+                              folder.path() + " >" + folder.path() + "/out 2>" + folder.path() +
+                              "/err & program=$!; n=0; while [ ! -s " +
+                              folder.path() + "/out ] && [ $n -lt 300 ]; do sleep 0.2; n=$((n + 1)); done; " +
+                              "kill -INT $program; wait $program";
   const int status = std::system(command.c_str());
-  CHECK(WIFEXITED(status));
+  REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
-  const std::string said = file_content(folder.path() + "/said");
-  CHECK(said.find("interrupted") != std::string::npos);
-  CHECK(said.find("real time") == std::string::npos);  // nothing is known of the rest
   CHECK(json::parse(file_content(folder.path() + "/long.json")).contains("segments"));
+  const std::string told = file_content(folder.path() + "/err");
+  CAPTURE(told);
+  CHECK(std::regex_search(told, std::regex(R"(interrupted at \d+:\d\d of \d\d:\d\d; .*long\.json holds what )")));
+  CHECK(told.find("real time") == std::string::npos);  // nothing is known of the rest
   CHECK(names_no_temporary_file(folder.path()));
+}
+
+TEST_CASE("Ctrl-C before anything was transcribed leaves a file of an earlier run as it was") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string sound = folder.path() + "/endless.wav", earlier = folder.path() + "/stdin.srt";
+  write_wav(sound, silence(16000), 0xffffffff);
+  std::ofstream(earlier) << "all of it\n";
+  const std::string command = "(cat " + sound + "; sleep 5) | timeout --preserve-status -s INT 3 " SOTTO_PROGRAM " " +
+                              options + "- -o " + folder.path() + " -f srt 2>" + folder.path() + "/err";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(file_content(earlier) == "all of it\n");
+  CHECK(file_content(folder.path() + "/err").find("nothing was written") != std::string::npos);
+}
+
+TEST_CASE("a full device behind standard output is said once, and isn't the sound's fault") {
+  NEED_MODEL(options);
+  const TemporaryFolder folder;
+  const std::string told = folder.path() + "/err";
+  const std::string files = kShort + " " + kShort;
+  const int status = std::system((SOTTO_PROGRAM " " + options + files + " --quiet >/dev/full 2>" + told).c_str());
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(file_content(told) == "sotto: standard output can't be written to: No space left on device\n");
 }
 
 TEST_CASE("a reader that goes away ends the program without a word") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "program.h"
+#include "wav.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ TEST_CASE("help is short first and whole on demand; the version is one line") {
         "--length-penalty", "--temperature", "--best-of", "--initial-prompt", "--condition-on-previous-text",
         "--temperature-increment-on-fallback", "--compression-ratio-threshold", "--logprob-threshold",
         "--no-speech-threshold", "--suppress-tokens", "--carry-initial-prompt", "--clip-timestamps", "--model-dir",
-        "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--mode", "--vad", "--offline",
+        "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--device", "--vad", "--offline",
         "--quiet", "--word-timestamps", "--prepend-punctuations", "--append-punctuations",
         "--hallucination-silence-threshold"}) {
     CAPTURE(option);
@@ -51,6 +52,10 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --no-such-option", "--no-such-option");
   check_refused("transcribe", "FILE");
   check_refused("a.wav --model", "--model");
+  check_refused("''", "empty");
+  check_refused("a.wav --raw s16le", "s16le:8000:1");
+  check_refused("a.wav --device mps", "cuda");
+  check_refused("a.wav --device cuda:x", "cuda");
   check_refused("a.wav --task sing", "transcribe or translate");
   check_refused("a.wav --language klingon", "klingon");
   check_refused("a.wav --mode batched", "sequential");
@@ -85,11 +90,13 @@ TEST_CASE("standard output takes one format, of several files only what can be j
 TEST_CASE("a model that isn't there is one sentence and status 1, before any file is read") {
   const TemporaryFolder folder;
   const ScopedVariable home("SOTTO_HOME", folder.path().c_str());
-  const Ran unknown = run_sotto("a.wav -m no-such-model --offline");
+  const std::string sound = folder.path() + "/a.wav";
+  write_wav(sound, silence(16000));
+  const Ran unknown = run_sotto(sound + " -m no-such-model --offline");
   CHECK(unknown.status == 1);
   CHECK(unknown.out.empty());
   CHECK(unknown.err.find("no-such-model") != std::string::npos);
-  const Ran absent = run_sotto("a.wav -m base --offline");
+  const Ran absent = run_sotto(sound + " -m base --offline");
   CHECK(absent.status == 1);
   CHECK(std::count(absent.err.begin(), absent.err.end(), '\n') == 1);
 }
@@ -101,4 +108,31 @@ TEST_CASE("output that can't be written is an error of every command") {
     CHECK(ran.status == 1);
     CHECK(ran.err == "sotto: standard output can't be written to\n");
   }
+}
+
+TEST_CASE("an option that isn't there is shown as it was typed, with what may have been meant") {
+  check_refused("a.wav --max_line_width 42", "--max_line_width is an option of openai-whisper");
+  check_refused("a.wav --highlight_words=True", "--highlight_words is an option of openai-whisper");
+  check_refused("a.wav --beem_size 3", "--beem_size is no option here; did you mean --beam-size?");
+  check_refused("a.wav --xyzzy", "--xyzzy is no option here\n");
+  check_refused("-dash.mp3", "after --");
+}
+
+TEST_CASE("what was written but won't be so is said once, and the work goes on") {
+  const TemporaryFolder folder;
+  const ScopedVariable home("SOTTO_HOME", folder.path().c_str());
+  const std::string rest = " " + folder.path() + "/missing.wav";
+  CHECK(run_sotto("--device cuda:1" + rest).err.find("no CUDA engine") != std::string::npos);
+  CHECK(run_sotto("--device cpu" + rest).err.find("warning") == std::string::npos);
+  CHECK(run_sotto("--verbose False" + rest).err.find("add -f") != std::string::npos);
+  CHECK(run_sotto("--verbose False -f srt -o " + folder.path() + rest).err.find("warning") == std::string::npos);
+}
+
+TEST_CASE("without a file that can be read no model is looked for") {
+  const TemporaryFolder folder;
+  const ScopedVariable home("SOTTO_HOME", folder.path().c_str());
+  const Ran ran = run_sotto("--offline " + folder.path() + "/missing.wav " + folder.path());
+  CHECK(ran.status == 1);
+  CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 2);
+  CHECK(ran.err.find("missing.wav can't be opened") != std::string::npos);
 }
