@@ -4,6 +4,7 @@
 
 typedef float Vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t BitsVec __attribute__((vector_size(kLanes * 4)));
 
 constexpr int kPanel = kLanes * kVectors;
 
@@ -63,8 +64,8 @@ inline Vec exp_negative(Vec x) {
   e = e * r + all(0.5f);
   e = e * r + all(1.0f);
   e = e * r + all(1.0f);
-  const IntVec power = (reinterpret_cast<IntVec>(rounded) << 23) + (reinterpret_cast<IntVec>(e));
-  return reinterpret_cast<Vec>(power & ~tiny);
+  const BitsVec power = (reinterpret_cast<BitsVec>(rounded) << 23) + reinterpret_cast<BitsVec>(e);  // wraps round below 0
+  return reinterpret_cast<Vec>(power & ~reinterpret_cast<BitsVec>(tiny));
 }
 
 inline float sum_lanes(Vec v) {
