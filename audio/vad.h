@@ -1,6 +1,6 @@
 // Where there is speech: the Silero VAD network for 16 kHz (MIT; github.com/snakers4/silero-vad) in f32, with the
-// weights that the Python package silero-vad 6.2.3 carries as safetensors (those in its ONNX files are others of the
-// same shapes), and the rules that make stretches of speech of its probabilities (its get_speech_timestamps).
+// weights of the ONNX files of the Python package silero-vad 6.2.3 (its safetensors file holds others of the same
+// shapes), and the rules that make stretches of speech of its probabilities (its get_speech_timestamps).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr int kVadChunk = 512;  // samples that one probability stands for: 32 m
 
 class Vad {
  public:
-  // The path of silero_vad_16k.safetensors. Throws Error for a file that isn't that network.
+  // The path of silero_vad_16k_op15.onnx. Throws Error for a file that isn't that network.
   explicit Vad(const std::string& weights_path);
   ~Vad();
 

@@ -1,4 +1,4 @@
-// The voice activity network's weights, from a safetensors file into the layout of the arithmetic.
+// The voice activity network's weights, from an ONNX file into the layout of the arithmetic.
 #pragma once
 
 #include <string>

@@ -18,6 +18,8 @@ struct Alias {
 };
 constexpr Alias kAliases[] = {{"large", "large-v3"}, {"turbo", "large-v3-turbo"}};
 
+constexpr std::string_view kVadFile = "silero_vad_16k_op15.onnx";
+
 // What pip can bring where nothing else is within reach: CTranslate2 folders.
 struct Mirror {
   std::string_view name;
@@ -155,14 +157,14 @@ std::vector<Source> sources_of(const CatalogEntry& entry) {
 }
 
 std::vector<Source> vad_sources() {
-  const std::string file = "silero_vad_16k.safetensors";
+  const std::string file(kVadFile);
   return {{"python packages",
            file,
            {},
            {"silero-vad==6.2.3"},
            {{file,
              {"silero_vad/data/" + file},
-             "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1"}},
+             "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49"}},
            11'317'527}};
 }
 
@@ -201,6 +203,15 @@ std::string locate_model(const std::string& name_or_path, const FetchOptions& op
   throw_unknown_model(name_or_path);
 }
 
-std::string locate_vad(const FetchOptions& options) { return locate(std::string(kVadName), vad_sources(), options); }
+std::string locate_vad(const FetchOptions& options) {
+  const std::string name(kVadName), folder = models_folder(options);
+  if (const auto found = find_installed(folder, name)) {
+    const fs::path file = fs::path(found->root) / kVadFile;
+    std::error_code error;
+    if (fs::exists(file, error)) return file;
+    if (!options.offline) remove_model(folder, name);  // another release's weights
+  }
+  return locate(name, vad_sources(), options);
+}
 
 }  // namespace sotto

@@ -57,7 +57,7 @@ std::string models_folder(const FetchOptions& options);
 // the file. Throws Error.
 std::string locate_model(const std::string& name_or_path, const FetchOptions& options);
 
-// The path of the weights of the network that finds speech (a .safetensors file), fetched if it isn't there.
+// The path of the weights of the network that finds speech (an ONNX file), fetched if it isn't there.
 std::string locate_vad(const FetchOptions& options);
 
 }  // namespace sotto

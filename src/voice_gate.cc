@@ -7,8 +7,8 @@
 namespace sotto {
 namespace {
 
-// Three chunks in a row as sure as this, a tenth of a second, are a voice. Real ones have many more, even a single digit
-// of a telephone has nine; in music and in noise there may be one or two. A window too short for three must be all voice.
+// Three chunks in a row as sure as this, a tenth of a second, are a voice. Real ones have more, even a single spoken digit
+// has six; in music and in noise there may be one or two. A window too short for three must be all voice.
 constexpr float kSure = 0.5f;
 constexpr int64_t kChunksInARow = 3;
 

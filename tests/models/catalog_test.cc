@@ -121,6 +121,21 @@ TEST_CASE("a path is taken as it is, and a name is looked up") {
   }
 }
 
+TEST_CASE("the network that finds speech is the file that this program knows, not another release's") {
+  const TemporaryFolder folder;
+  FetchOptions offline;
+  offline.model_dir = folder.path();
+  offline.offline = true;
+  CHECK_THROWS_WITH_AS(locate_vad(offline), doctest::Contains("sotto models fetch vad"), Error);
+  const std::string vad = folder.path() + "/vad/";
+  std::filesystem::create_directories(vad);
+  std::ofstream(vad + "old.safetensors") << "x";
+  std::ofstream(vad + "silero_vad_16k_op15.onnx") << "x";
+  std::ofstream(vad + "sotto.json") << R"({"source": "s", "opens": "old.safetensors",
+                                           "files": [{"name": "old.safetensors", "bytes": 1, "sha256": ""}]})";
+  CHECK(locate_vad(offline) == vad + "silero_vad_16k_op15.onnx");
+}
+
 TEST_CASE("a name that is wrong gets the names that are near it") {
   FetchOptions offline;
   offline.offline = true;
