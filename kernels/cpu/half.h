@@ -1,4 +1,4 @@
-// f32 to f16, rounded to nearest even, for code that runs anywhere.
+// f32 to f16 and bf16, rounded to nearest even, for code that runs anywhere.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,12 @@ inline uint16_t f16_of(float x) {
     return static_cast<uint16_t>(sign | (bits - 0x3f000000));
   }
   return static_cast<uint16_t>(sign | ((bits + 0xc8000fff + (bits >> 13 & 1)) >> 13));
+}
+
+inline uint16_t bf16_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 }  // namespace sotto::cpu

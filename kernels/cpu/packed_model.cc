@@ -72,12 +72,6 @@ int64_t lay_out(PackedModel& model, int panel, char* base) {
   return at - base;
 }
 
-uint16_t bf16_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, 4);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 // One row of B (one column of a panel): k values, `panel` groups apart.
 struct PackedColumn {
   char* at;

@@ -1,0 +1,6 @@
+#include "kernels/cuda/encoder_width.cuh"
+
+namespace sotto::cuda {
+ENCODER_KERNELS(f16, 384)
+ENCODER_KERNELS(bf16, 384)
+}  // namespace sotto::cuda

@@ -1,0 +1,6 @@
+#include "kernels/cuda/encoder_width.cuh"
+
+namespace sotto::cuda {
+ENCODER_KERNELS(f16, 512)
+ENCODER_KERNELS(bf16, 512)
+}  // namespace sotto::cuda

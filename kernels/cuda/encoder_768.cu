@@ -1,0 +1,6 @@
+#include "kernels/cuda/encoder_width.cuh"
+
+namespace sotto::cuda {
+ENCODER_KERNELS(f16, 768)
+ENCODER_KERNELS(bf16, 768)
+}  // namespace sotto::cuda
