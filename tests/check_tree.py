@@ -37,6 +37,9 @@ def breaches(root):
                 yield f"{where}: {len(line)} columns (at most {MAX_COLUMNS})"
             if re.search(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", line):
                 yield f"{where}: something is left undone"
+            if re.search(r"\basm\b *(volatile)? *\(|__CUDACC__", line) and re.match(
+                    r"kernels/cuda/(?!ptx(_memory)?\.cuh)", name):
+                yield f"{where}: only kernels/cuda/ptx.cuh may have this"
             included = re.match(r'\s*#include "([^"]+)"', line)
             if included and folder in MAY_INCLUDE:
                 target = folder_of(included.group(1))

@@ -32,6 +32,8 @@ void sync_warp(Place place);
 // Warp operations: all 32 lanes must come to the same place. None of them orders memory.
 uint32_t shuffle(uint32_t bits, int from_lane, Place place);
 uint32_t ballot(bool vote, Place place);
+uint32_t reduce(uint32_t value, bool largest, Place place);
+uint32_t transpose(uint32_t two, Place place);
 // n: 2 or 4 matrices of 8 x 8 values of two bytes; `row` counts for the first 8 n lanes. out: [n].
 void ldmatrix(uint32_t* out, const void* row, int n, bool transposed, Place place);
 

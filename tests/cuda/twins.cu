@@ -128,6 +128,19 @@ KERNEL(twin_values, 32, 1, TwinArgs) {
   store(out + 9, static_cast<uint32_t>(dot4_s8(a, b, pack_s8(1, -2, 3, -4) == 0xfc03fe01u)));
 }
 
+// in: two values of two bytes, four bytes.
+KERNEL(twin_registers, 32, 1, TwinArgs) {
+  const uint32_t value = load(args.in + thread() * 2), bytes = load(args.in + thread() * 2 + 1);
+  uint32_t* out = args.out + thread() * 5;
+  store(out, transpose_8x8(value));
+  store(out + 1, reduce_max(value));
+  store(out + 2, reduce_min(value));
+  uint32_t low, high;
+  s8_to_f16(bytes, low, high);
+  store(out + 3, low);
+  store(out + 4, high);
+}
+
 // memory: 32 x 16 bytes.
 KERNEL(twin_loads, 32, 1, TwinArgs) {
   const auto* words = static_cast<const uint32_t*>(args.memory) + thread() * 4;

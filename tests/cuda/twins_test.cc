@@ -295,6 +295,25 @@ TEST_CASE("twins: values are narrowed to the nearest, ties to even") {
   });
 }
 
+TEST_CASE("twins: transposed registers, extremes of a warp, bytes as f16") {
+  for_each_schedule([] {
+    Words in;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+      in.push_back((lane / 4 * 8 + lane % 4 * 2) | (lane / 4 * 8 + lane % 4 * 2 + 1) << 16);
+      in.push_back(lane * 8 | (lane * 8 + 1) << 8 | (lane * 8 + 2) << 16 | (255 - lane) << 24);
+    }
+    const Words out = run_twin("twin_registers", in, 2, 5);
+    for (int lane = 0; lane < 32; lane++) {
+      const uint32_t* got = &out[lane * 5];
+      CHECK(got[0] == matrix_fragment(0, lane, true));
+      CHECK(got[1] == (62u | 63u << 16));
+      CHECK(got[2] == (0u | 1u << 16));
+      CHECK(got[3] == cuda::pack<cuda::f16>(float(lane * 8 - 128), float(lane * 8 + 1 - 128)));
+      CHECK(got[4] == cuda::pack<cuda::f16>(float(lane * 8 + 2 - 128), float(255 - lane - 128)));
+    }
+  });
+}
+
 TEST_CASE("twins: loads of all widths and hints") {
   for_each_schedule([] {
     Words memory(32 * 4);

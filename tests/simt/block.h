@@ -36,7 +36,7 @@ struct Thread {
   bool stale = true;            // its stack is to be made anew
 };
 
-enum class Operation : uint8_t { sync, shuffle, ballot, ldmatrix, mma };
+enum class Operation : uint8_t { sync, shuffle, ballot, reduce, transpose, ldmatrix, mma };
 
 struct Warp {
   Thread* threads = nullptr;  // [32]

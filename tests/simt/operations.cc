@@ -1,5 +1,5 @@
 // What threads do together: barriers, warp operations, copies in flight.
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 #include "simt/block.h"
@@ -122,6 +122,30 @@ uint32_t ballot(bool vote, Place place) {
     for (int i = 0; i < 32; i++) *static_cast<uint32_t*>(warp.threads[i].operand) = votes;
   });
   return mine;
+}
+
+uint32_t reduce(uint32_t value, bool largest, Place place) {
+  struct Operands {
+    uint32_t value;
+    bool largest;
+  } mine = {value, largest};
+  meet(Operation::reduce, &mine, place, [](Warp& warp) {
+    const auto of = [&](int lane) { return static_cast<Operands*>(warp.threads[lane].operand); };
+    uint32_t best = of(0)->value;
+    for (int i = 1; i < 32; i++) best = of(0)->largest ? std::max(best, of(i)->value) : std::min(best, of(i)->value);
+    for (int i = 0; i < 32; i++) of(i)->value = best;
+  });
+  return mine.value;
+}
+
+uint32_t transpose(uint32_t two, Place place) {
+  meet(Operation::transpose, &two, place, [](Warp& warp) {
+    uint16_t value[8][8];
+    const auto of = [&](int lane) { return static_cast<uint32_t*>(warp.threads[lane].operand); };
+    for (int i = 0; i < 32; i++) std::memcpy(&value[i / 4][i % 4 * 2], of(i), 4);
+    for (int i = 0; i < 32; i++) *of(i) = value[i % 4 * 2][i / 4] | uint32_t{value[i % 4 * 2 + 1][i / 4]} << 16;
+  });
+  return two;
 }
 
 // ---- ldmatrix ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""Are all barriers needed, and would the tests see it if one were gone? Each barrier and each wait for copies that the
+kernels of some tests come to is made to do nothing, one at a time, and the tests must fail: under one of the schedules,
+or else with a race that ThreadSanitizer reports.
+
+usage: mutate.py BUILD-DIRECTORY [TEST-CASE-PATTERN [SOURCE-FILE…]]
+       the pattern is doctest's; source files (base names) restrict which places are tried
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def run(program, pattern, **environment):
+    """The exit status; negative or 124 count as failures too."""
+    command = [str(program), f"--test-case={pattern}", "--test-case-exclude=full:*,executor:*", "--abort-after=1"]
+    try:
+        return subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=600, check=False).returncode
+    except subprocess.TimeoutExpired:
+        return 124
+
+
+def test_cases(program, pattern):
+    listed = subprocess.run([str(program), "--list-test-cases", "--no-colors=true", f"--test-case={pattern}",
+                             "--test-case-exclude=full:*,executor:*"], capture_output=True, text=True, check=True).stdout
+    names = [line.strip() for line in listed.splitlines()]
+    return [name for name in names if name and not name.startswith(("[doctest]", "==="))]
+
+
+def quoted(name):  # a comma separates patterns
+    return name.replace(",", "?")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
+    files = set(sys.argv[3:])
+    program, watched = build / "tests_cuda", build / "tests_cuda_tsan"
+    tests_of = {}  # place in a source: (seconds, test case) of those that come to it
+    with tempfile.TemporaryDirectory() as folder:
+        for name in test_cases(program, pattern):
+            sites = pathlib.Path(folder) / "sites"
+            started = time.monotonic()
+            if run(program, quoted(name), SIMT_SITES=str(sites)) != 0:
+                sys.exit(f"test case '{name}' fails as it is")
+            seconds = time.monotonic() - started
+            for site in sites.read_text().split() if sites.exists() else []:
+                if not files or site.rsplit(":", 1)[0] in files:
+                    tests_of.setdefault(site, []).append((seconds, name))
+    survivors = []
+    for site, tests in sorted(tests_of.items()):
+        names = [quoted(name) for _, name in sorted(tests)]
+        caught = next((f"'{name}'" for name in names if run(program, name, SIMT_SKIP=site) != 0), None)
+        if not caught and watched.exists():
+            caught = next((f"'{name}', a race" for name in names
+                           if run(watched, name, SIMT_SKIP=site, TSAN_OPTIONS="halt_on_error=1") != 0), None)
+        print(f"{site}: {'seen by ' + caught if caught else 'NOT SEEN by ' + ', '.join(names)}", flush=True)
+        if not caught:
+            survivors.append(site)
+    print(f"{len(tests_of) - len(survivors)} of {len(tests_of)} barriers and waits are missed when they are gone")
+    sys.exit(1 if survivors or not tests_of else 0)
+
+
+main()
