@@ -65,40 +65,4 @@ void Vad::reset() {
   state_->context = {};
 }
 
-std::vector<Speech> speech_segments(std::span<const float> probabilities, int64_t n_samples,
-                                    const VadSettings& settings) {
-  CHECK_INVARIANT(std::ssize(probabilities) == (n_samples + kVadChunk - 1) / kVadChunk);
-  constexpr int kPerMs = kSampleRate / 1000;
-  constexpr int64_t kNone = -1;
-  const int64_t min_speech = settings.min_speech_ms * kPerMs, min_silence = settings.min_silence_ms * kPerMs;
-  const int64_t pad = settings.pad_ms * kPerMs;
-
-  std::vector<Speech> found;
-  int64_t start = kNone, silence = kNone;  // where the speech and the silence that may end it began
-  const auto end_speech = [&](int64_t end) {
-    if (end - start > min_speech) found.push_back({start, end});
-    start = silence = kNone;
-  };
-  for (int64_t i = 0; i < std::ssize(probabilities); ++i) {
-    const int64_t at = i * kVadChunk;
-    if (probabilities[i] >= settings.threshold) {
-      if (start == kNone) start = at;
-      silence = kNone;
-    } else if (start != kNone && probabilities[i] < settings.end_threshold) {
-      if (silence == kNone) silence = at;
-      if (at - silence >= min_silence) end_speech(silence);
-    }
-  }
-  if (start != kNone) end_speech(n_samples);
-
-  for (size_t i = 0; i < found.size(); ++i) {
-    const bool last = i + 1 == found.size();
-    if (i == 0) found[i].start = std::max<int64_t>(0, found[i].start - pad);
-    const int64_t half_gap = last ? pad : (found[i + 1].start - found[i].end) / 2;
-    found[i].end = std::min(n_samples, found[i].end + std::min(pad, half_gap));
-    if (!last) found[i + 1].start -= std::min(pad, half_gap);
-  }
-  return found;
-}
-
 }  // namespace sotto

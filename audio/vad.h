@@ -1,6 +1,6 @@
 // Where there is speech: the Silero VAD network for 16 kHz (MIT; github.com/snakers4/silero-vad) in f32, with the
 // weights of the ONNX files of the Python package silero-vad 6.2.3 (its safetensors file holds others of the same
-// shapes), and the rules that make stretches of speech of its probabilities (its get_speech_timestamps).
+// shapes). speech_finder.h makes stretches of its probabilities.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +29,5 @@ class Vad {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Speech begins with a chunk at or above the threshold and ends where min_silence of chunks below the threshold for the
-// end begins.
-struct VadSettings {
-  float threshold = 0.5f;
-  float end_threshold = 0.35f;
-  int min_speech_ms = 250;   // shorter speech is dropped
-  int min_silence_ms = 100;  // shorter silence doesn't part speech
-  int pad_ms = 30;           // added to both ends; neighbours share what is between them
-};
-
-struct Speech {
-  int64_t start, end;  // samples
-
-  bool operator==(const Speech&) const = default;
-};
-
-// The speech in n_samples of sound, in order, from the probabilities of all its chunks.
-std::vector<Speech> speech_segments(std::span<const float> probabilities, int64_t n_samples,
-                                    const VadSettings& settings = {});
 
 }  // namespace sotto

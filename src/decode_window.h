@@ -1,37 +1,70 @@
-// One encoded window to the tokens that are taken for it.
+// Encoded windows to the tokens that are taken for them: any number of windows side by side, each in its slot.
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "kernels/network.h"
 #include "models/tokenizer.h"
 #include "src/fallback.h"
+#include "src/loop_guard.h"
 #include "src/options.h"
 
 namespace sotto {
 
+struct WindowTask {
+  int slot = 0;
+  int64_t seek = 0;                // the window's first frame
+  int n_frames = 0;
+  std::vector<int> prompt;         // whole_prompt() of it
+  std::vector<int> plain_prompt;   // ... without the text before the window, for after a loop
+};
+
+struct WindowResult {
+  int slot;
+  Decoded decoded;
+};
+
 class WindowDecoder {
  public:
-  // stopped: asked between steps; true gives up the window. Throws Error for tokens to suppress that aren't any.
-  WindowDecoder(Network& network, const Tokenizer& tokenizer, const TranscribeOptions& options,
-                std::function<bool()> stopped);
+  // Throws Error for tokens to suppress that aren't any.
+  WindowDecoder(Network& network, const Tokenizer& tokenizer, const TranscribeOptions& options);
 
-  // Decodes what a slot holds at rising temperatures until the result is good; the last one is taken as it is.
-  // seek: the window's first frame. None if it was stopped.
-  std::optional<Decoded> decode(int slot, const std::vector<int>& prompt, int64_t seek);
+  // Begins with windows that their slots hold, beside those that are under way.
+  void begin(std::vector<WindowTask> tasks);
+
+  // One token for every window, and what is done after it. A decoding that isn't good is begun again in its slot at the
+  // next temperature, while the others go on. If all fail, the most probable one is taken.
+  std::vector<WindowResult> step();
+
+  bool busy() const { return !courses_.empty(); }
+  void stop();  // gives up what is under way
 
  private:
-  Settings settings(double temperature, uint64_t key) const;
-  std::optional<Decoded> attempt(int slot, const std::vector<int>& prompt, const Settings& settings);
+  // A window on its way through the temperatures.
+  struct Course {
+    WindowTask task;
+    size_t attempt = 0;
+    bool looped = false;         // one of the attempts
+    float no_speech_prob = 0;    // in this attempt
+    LoopGuard guard;
+    std::vector<Decoded> failed;
+  };
+
+  void begin_attempts(const std::vector<int>& slots);
+  Settings settings(const Course& course) const;
+  bool guarded() const { return options_.sampling.temperatures.size() > 1; }
+  Decoded read(const Course& course, bool looped) const;
+  // What is taken for a window whose attempt has ended; none: the next one is to begin.
+  std::optional<Decoded> judge(Course& course, bool looped);
 
   Network& network_;
   const Tokenizer& tokenizer_;
   const TranscribeOptions& options_;
-  std::function<bool()> stopped_;
   std::shared_ptr<const TokenSet> suppress_;
+  std::map<int, Course> courses_;  // by slot
 };
 
 }  // namespace sotto

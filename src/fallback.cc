@@ -1,6 +1,8 @@
 #include "src/fallback.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <zlib.h>
 
 #include "models/error.h"
@@ -48,13 +50,23 @@ bool sounds_silent(const Decoded& decoded, const ThresholdOptions& thresholds) {
   return thresholds.no_speech && decoded.no_speech_prob > *thresholds.no_speech;
 }
 
+bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds) {
+  return decoded.looped || (thresholds.compression_ratio && decoded.compression_ratio > *thresholds.compression_ratio);
+}
+
 }  // namespace
 
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds) {
   if (sounds_silent(decoded, thresholds) && unsure(decoded, thresholds)) return false;
-  const bool repetitive =
-      thresholds.compression_ratio && decoded.compression_ratio > *thresholds.compression_ratio;
-  return repetitive || unsure(decoded, thresholds);
+  return repetitive(decoded, thresholds) || unsure(decoded, thresholds);
+}
+
+Decoded best_of_failed(std::span<const Decoded> attempts, const ThresholdOptions& thresholds) {
+  CHECK_INVARIANT(!attempts.empty());
+  const auto rank = [&](const Decoded& decoded) {
+    return std::tuple(!repetitive(decoded, thresholds), decoded.ended, decoded.avg_log_prob);
+  };
+  return *std::ranges::max_element(attempts, {}, rank);
 }
 
 bool is_silence(const Decoded& decoded, const ThresholdOptions& thresholds) {

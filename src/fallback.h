@@ -22,6 +22,9 @@ struct Decoded {
   double avg_log_prob = 0;  // of the tokens and the end-of-transcript
   double compression_ratio = 0;
   double no_speech_prob = 0;
+  bool ended = true;        // by end-of-transcript, not at the limit of tokens
+  bool looped = false;      // stopped in a loop, which is cut off
+  bool failed = false;      // no attempt was good
 };
 
 // Temperatures from the first one up to 1 in equal steps; the first one alone without a step. Both in [0, 1] or so.
@@ -38,11 +41,16 @@ double compression_ratio(std::string_view text);
 // The decoding was repetitive or unsure, and it wasn't silence: the next temperature is tried.
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds);
 
+// What is taken for a window if every attempt failed, in their order: the most probable that doesn't repeat itself, else
+// the most probable that came to its end, else the most probable. (The reference takes the last, which at temperature 1
+// is a random text.) There must be one.
+Decoded best_of_failed(std::span<const Decoded> attempts, const ThresholdOptions& thresholds);
+
 // Nothing is spoken in the window: what was decoded is dropped.
 bool is_silence(const Decoded& decoded, const ThresholdOptions& thresholds);
 
-// After so high a temperature the text is no prompt for the next window.
-inline bool too_random_for_prompt(const Decoded& decoded) { return decoded.temperature > 0.5; }
+// Whether the text is one that the next window should know: none from so high a temperature, and none that failed.
+inline bool fit_for_prompt(const Decoded& decoded) { return decoded.temperature <= 0.5 && !decoded.failed; }
 
 // Key of the noise for one attempt at one window: the same seed gives the same samples, whatever ran before.
 uint64_t sample_key(uint64_t seed, int64_t window_seek, int attempt);

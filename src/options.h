@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "audio/speech_finder.h"
+
 namespace sotto {
 
 struct SamplingOptions {
@@ -40,7 +42,11 @@ struct WordOptions {
   std::optional<double> hallucination_silence_threshold;
 };
 
+// Windows after each other, each knowing the text before it, as the reference has it; or side by side.
+enum class Mode { sequential, batched };
+
 struct TranscribeOptions {
+  Mode mode = Mode::sequential;
   std::string language;    // code; empty: detected
   bool translate = false;  // to English
   SamplingOptions sampling;
@@ -48,7 +54,8 @@ struct TranscribeOptions {
   PromptOptions prompt;
   WordOptions words;
   std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; without a last end: the sound's end
-  bool voice_activity = true;           // windows in which no voice is heard aren't decoded
+  bool voice_activity = true;           // where no voice is heard nothing is decoded
+  VadSettings vad = {.min_speech_ms = 90, .min_silence_ms = 160, .pad_ms = 300};
 };
 
 }  // namespace sotto

@@ -26,6 +26,11 @@ std::vector<int> PromptHistory::tokens() const {
   return tokens;
 }
 
+std::vector<int> PromptHistory::carried() const {
+  const auto carried = tail(initial_, kPromptLimit);
+  return {carried.begin(), carried.end()};
+}
+
 void PromptHistory::append(std::span<const int> said) {
   said_.insert(said_.end(), said.begin(), said.end());
   const auto rest = tail(said_, kPromptLimit);

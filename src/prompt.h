@@ -20,6 +20,8 @@ class PromptHistory {
   // Tokens for the next window: the end of what was said since the last forget(), kPromptLimit at most. A carried
   // initial prompt takes its share of that first.
   std::vector<int> tokens() const;
+  // The same as if nothing had been said: what is carried.
+  std::vector<int> carried() const;
 
   void append(std::span<const int> said);  // tokens of a window's segments, timestamps too
   void forget();                           // nothing said so far is used again, but for a carried initial prompt

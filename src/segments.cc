@@ -59,6 +59,20 @@ Cut cut_into_segments(const Window& window, std::span<const int> tokens, const T
   return cut;
 }
 
+Cut cut_whole_window(const Window& window, std::span<const int> tokens, bool ended, const Tokenizer& tokenizer) {
+  Cut cut = cut_into_segments(window, tokens, tokenizer);
+  size_t used = 0;
+  for (const Segment& segment : cut.segments) used += segment.tokens.size();
+  const std::span<const int> rest = tokens.subspan(used);
+  if (rest.empty() || !ended) return cut;
+  const double offset_s = window.seek * kMelHop / double(kSampleRate);
+  const double start_s = offset_s + (rest.front() - tokenizer.special().first_timestamp) * kSecondsPerTimestamp;
+  const double end_s = offset_s + window.n_frames * kMelHop / double(kSampleRate);
+  cut.segments.push_back(make_segment(window, start_s, std::max(start_s, end_s), rest, tokenizer));
+  cut.advance = window.n_frames;
+  return cut;
+}
+
 void clear_blank_segments(std::vector<Segment>& segments) {
   for (Segment& segment : segments) {
     if (segment.start_s != segment.end_s && !strip(segment.text).empty()) continue;
@@ -68,13 +82,13 @@ void clear_blank_segments(std::vector<Segment>& segments) {
   }
 }
 
-void clamp_times(std::vector<Segment>& segments, double duration_s) {
+void clamp_times(std::vector<Segment>& segments, double first_s, double last_s) {
   for (Segment& segment : segments) {
-    segment.start_s = std::clamp(segment.start_s, 0.0, duration_s);
-    segment.end_s = std::clamp(segment.end_s, segment.start_s, duration_s);
+    segment.start_s = std::clamp(segment.start_s, first_s, last_s);
+    segment.end_s = std::clamp(segment.end_s, segment.start_s, last_s);
     for (Word& word : segment.words) {
-      word.start_s = std::clamp(word.start_s, 0.0, duration_s);
-      word.end_s = std::clamp(word.end_s, word.start_s, duration_s);
+      word.start_s = std::clamp(word.start_s, first_s, last_s);
+      word.end_s = std::clamp(word.end_s, word.start_s, last_s);
     }
   }
 }

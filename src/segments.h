@@ -23,10 +23,15 @@ struct Cut {
 // again. Without a pair there is one segment, and the next window begins behind this one.
 Cut cut_into_segments(const Window& window, std::span<const int> tokens, const Tokenizer& tokenizer);
 
+// The same for a window that ends in silence and stands alone: what comes after the last pair is a segment, too, that
+// lasts to the window's end. ended: by end-of-transcript; where it isn't, the last segment may lack words, so that
+// `advance` is where it begins.
+Cut cut_whole_window(const Window& window, std::span<const int> tokens, bool ended, const Tokenizer& tokenizer);
+
 // Takes text and tokens from segments that take no time or say nothing; they stay in the list, as in the reference.
 void clear_blank_segments(std::vector<Segment>& segments);
 
-// Moves times of segments and words into 0 ... duration_s (the reference lets them pass the end of the sound).
-void clamp_times(std::vector<Segment>& segments, double duration_s);
+// Moves times of segments and words into first_s ... last_s (the reference lets them pass the end of the sound).
+void clamp_times(std::vector<Segment>& segments, double first_s, double last_s);
 
 }  // namespace sotto

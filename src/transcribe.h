@@ -42,8 +42,7 @@ struct Listener {
   std::function<void(int audio_tracks)> no_voice;  // at the end, if none was heard in any window; of so many tracks
 };
 
-// Decodes window after window, each after the last one's text: the reference's sequential mode. Throws Error, one
-// sentence, for sound that can't be read and options that don't fit the model.
+// Throws Error, one sentence, for sound that can't be read and options that don't fit the model.
 Transcript transcribe(Engine& engine, const Sound& sound, const TranscribeOptions& options, const Listener& listener);
 
 }  // namespace sotto

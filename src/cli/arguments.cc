@@ -129,7 +129,8 @@ class Parser {
   double temperature_ = 0;
   std::optional<double> increment_ = 0.2;
   bool writes_files_ = false;
-  std::string mode_;  // understood, but of no effect: there is one
+  std::string mode_ = "sequential";
+  int batch_size_ = 8;
   bool fp16_ = true;  // likewise
 };
 
@@ -269,7 +270,11 @@ void Parser::add_running() {
          [this](const std::string& written) {
            arguments_.network.threads = whole_number("--threads", written, 0, 1024, "a whole number from 0 to 1024");
          });
-  one_of("--mode", {"sequential"}, "each window after the one before it (sequential)", mode_)->group("");  // hidden
+  one_of("--mode", {"sequential", "batched"},
+         "each window after the one before it, whose text it knows; or side by side (sequential)", mode_);
+  option("--batch-size", "N", "windows side by side in batched mode (8)", [this](const std::string& written) {
+    batch_size_ = whole_number("--batch-size", written, 1, 64, "a whole number from 1 to 64");
+  });
   one_of("--engine", {"auto", "cpu", "reference"}, "which network runs: this processor's, or the plain one (auto)",
          arguments_.network.engine);
   option("--device", "NAME", "accepted for openai-whisper's sake: auto, cpu, or cuda, which runs on the processor, too",
@@ -306,7 +311,8 @@ void Parser::settle() {
   sampling.temperatures = temperature_ladder(temperature_, increment_);
   const bool samples = sampling.temperatures.back() > 0;
   const bool beams = sampling.temperatures.front() == 0;
-  arguments_.network.slots = 1;
+  arguments_.transcribe.mode = mode_ == "batched" ? Mode::batched : Mode::sequential;
+  arguments_.network.slots = mode_ == "batched" ? batch_size_ : 1;
   arguments_.network.max_rows = std::max(beams ? sampling.beam_size : 1, samples ? sampling.best_of : 1);
   arguments_.fetch.quiet = arguments_.output.quiet;
   settle_output();

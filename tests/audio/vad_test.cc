@@ -19,6 +19,7 @@
 
 #include <doctest/doctest.h>
 
+#include "audio/speech_finder.h"
 #include "audio/vad_weights.h"
 #include "models/catalog.h"
 #include "models/dims.h"

@@ -58,7 +58,8 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --device cuda:x", "cuda");
   check_refused("a.wav --task sing", "transcribe or translate");
   check_refused("a.wav --language klingon", "klingon");
-  check_refused("a.wav --mode batched", "sequential");
+  check_refused("a.wav --mode parallel", "sequential");
+  check_refused("a.wav --batch-size 0", "--batch-size");
   check_refused("a.wav --engine abacus", "reference");
   check_refused("a.wav -f doc", "doc");
   check_refused("a.wav --fp16=maybe", "True or False");

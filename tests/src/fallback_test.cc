@@ -83,8 +83,9 @@ TEST_CASE("a window is silent if no speech is probable and the text isn't sure")
 }
 
 TEST_CASE("text of a temperature above 0.5 is no prompt") {
-  CHECK(!too_random_for_prompt({.temperature = 0.5}));
-  CHECK(too_random_for_prompt({.temperature = 0.6}));
+  CHECK(fit_for_prompt({.temperature = 0.5}));
+  CHECK(!fit_for_prompt({.temperature = 0.6}));
+  CHECK(!fit_for_prompt({.temperature = 0, .failed = true}));
 }
 
 TEST_CASE("each seed, window and attempt has its own key, always the same") {

@@ -105,7 +105,7 @@ TEST_CASE("no time lies outside of the sound") {
   segments[0] = {.start_s = 1, .end_s = 2};
   segments[1] = {.start_s = 28, .end_s = 30.02, .words = {{28, 29, " One", 1}, {29, 30.02, " two", 1}}};
   segments[2] = {.start_s = 30.5, .end_s = 31};
-  clamp_times(segments, 30);
+  clamp_times(segments, 0, 30);
   check(segments[0], 1, 2, "");
   check(segments[1], 28, 30, "");
   CHECK(segments[1].words[0].end_s == 29);

@@ -1,0 +1,206 @@
+#include "src/batched.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/join.h"
+#include "src/lost_speech.h"
+#include "src/prompt.h"
+#include "src/segments.h"
+#include "src/speech_edges.h"
+#include "src/window_plan.h"
+
+namespace sotto {
+namespace {
+
+constexpr int kMostRetries = 2;  // of one place where speech was lost, each on a shorter stretch
+
+// What one slot decodes: a planned window, or the part of one in which speech was lost.
+struct Piece {
+  int64_t number;  // of the window
+  int retry = 0;
+  Window window;
+  std::vector<Speech> speech;
+  Mel mel;
+};
+
+// A window from when it was planned to when its segments are final.
+struct Pending {
+  PlannedWindow planned;
+  int pieces_left = 1;
+  std::vector<Segment> segments;
+};
+
+class Batched {
+ public:
+  explicit Batched(Job& job);
+  void run();
+
+ private:
+  void fill_slots();
+  std::optional<Piece> next_piece();
+  void begin(const std::vector<int>& slots);
+  void finish(const WindowResult& result);
+  std::vector<Segment> segments_of(const Piece& piece, int slot, const Decoded& decoded);
+  void decode_again(const Piece& piece, std::span<const Segment> segments);
+  void pass_on();
+  Pending& pending(const Piece& piece) { return pending_[piece.number - first_pending_]; }
+  bool shares_sound(int64_t number) const;
+
+  Job& job_;
+  WindowPlan plan_;
+  const std::vector<int> history_;   // what each window is to have in mind
+  std::deque<Piece> lost_;           // to be decoded before new windows
+  std::map<int, Piece> under_way_;   // by slot
+  std::deque<Pending> pending_;      // in the order of the sound
+  int64_t first_pending_ = 0;        // the number of pending_'s first window
+  bool all_planned_ = false;
+};
+
+Batched::Batched(Job& job)
+    : job_(job),
+      plan_(job.clips, job.features, job.voice, job.options.vad.pad_ms),
+      history_(PromptHistory(job.initial_prompt, true).carried()) {}
+
+void Batched::run() {
+  while (!job_.listener.stopped()) {
+    fill_slots();
+    if (!job_.windows.busy()) return;
+    for (const WindowResult& result : job_.windows.step()) finish(result);
+    pass_on();
+  }
+  job_.windows.stop();
+}
+
+// Gives windows to free slots, once there are some: several are encoded faster together than one by one.
+void Batched::fill_slots() {
+  const int n_slots = job_.engine.network->n_slots(), n_busy = static_cast<int>(under_way_.size());
+  if (n_busy > 0 && n_slots - n_busy < std::max(1, n_slots / 4)) return;
+  std::vector<int> slots;
+  for (int slot = 0; slot < n_slots; ++slot) {
+    if (under_way_.contains(slot)) continue;
+    auto piece = next_piece();
+    if (!piece) break;
+    under_way_.emplace(slot, std::move(*piece));
+    slots.push_back(slot);
+  }
+  if (!slots.empty()) begin(slots);
+}
+
+std::optional<Piece> Batched::next_piece() {
+  if (!lost_.empty()) {
+    Piece piece = std::move(lost_.front());
+    lost_.pop_front();
+    return piece;
+  }
+  if (all_planned_ || job_.listener.stopped()) return std::nullopt;
+  auto planned = plan_.next();
+  job_.pass_warnings_on();
+  if (!planned) {
+    all_planned_ = true;
+    return std::nullopt;
+  }
+  job_.heard_voice = true;
+  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}};
+  job_.features.window(piece.window.seek, piece.window.n_frames, piece.mel);
+  pending_.push_back({std::move(*planned), 1, {}});
+  return piece;
+}
+
+void Batched::begin(const std::vector<int>& slots) {
+  std::vector<const float*> mels;
+  for (const int slot : slots) mels.push_back(under_way_.at(slot).mel.values.data());
+  job_.engine.network->encode(mels, slots);
+  if (job_.transcript.language.empty()) job_.detect_language(slots.front());
+
+  const auto prompt = whole_prompt(history_, job_.engine.tokenizer.special(), job_.language_token(),
+                                   job_.spoken.translate);
+  std::vector<WindowTask> tasks;
+  for (const int slot : slots) {
+    const Window& window = under_way_.at(slot).window;
+    tasks.push_back({slot, window.seek, window.n_frames, prompt, prompt});
+  }
+  job_.windows.begin(std::move(tasks));
+}
+
+void Batched::finish(const WindowResult& result) {
+  const auto node = under_way_.extract(result.slot);
+  const Piece& piece = node.mapped();
+  Pending& window = pending(piece);
+  --window.pieces_left;
+  if (is_silence(result.decoded, job_.options.thresholds)) return;
+  if (piece.retry > 0 && needs_fallback(result.decoded, job_.options.thresholds)) return;
+  std::vector<Segment> segments = segments_of(piece, result.slot, result.decoded);
+  if (piece.retry < kMostRetries) decode_again(piece, segments);
+  std::ranges::move(segments, std::back_inserter(window.segments));
+}
+
+bool Batched::shares_sound(int64_t number) const {
+  const int64_t i = number - first_pending_;
+  return pending_[i].planned.goes_on || (i > 0 && pending_[i - 1].planned.goes_on);
+}
+
+std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const Decoded& decoded) {
+  const double first_s = frame_seconds(piece.window.seek);
+  const double last_s = frame_seconds(piece.window.seek + piece.window.n_frames);
+  Cut cut = cut_whole_window(piece.window, decoded.tokens, decoded.ended, job_.engine.tokenizer);
+  std::vector<Segment>& segments = cut.segments;
+  if (job_.options.words.timestamps || shares_sound(piece.number))
+    job_.add_words(slot, piece.window.n_frames, segments, first_s);
+  clear_blank_segments(segments);
+  std::erase_if(segments, [](const Segment& segment) { return segment.text.empty(); });
+  if (job_.voice.active()) snap_to_speech(segments, piece.speech);
+  clamp_times(segments, first_s, std::min(last_s, job_.read_s()));
+  describe(segments, decoded);
+  return std::move(segments);
+}
+
+// Plans another pass over what was heard but isn't in the segments.
+void Batched::decode_again(const Piece& piece, std::span<const Segment> segments) {
+  if (!job_.voice.active() || shares_sound(piece.number)) return;
+  const Window& window = piece.window;
+  for (const Speech& speech : lost_speech(piece.speech, segments)) {
+    const int64_t pad = int64_t{job_.options.vad.pad_ms} * kSampleRate / 1000;
+    const int64_t first = std::max<int64_t>(0, (speech.start - pad) / kMelHop - window.seek);
+    const int64_t end = std::min<int64_t>(window.n_frames, (speech.end + pad) / kMelHop - window.seek);
+    if (end - first >= window.n_frames) continue;  // the same again would be no better
+    Piece part{piece.number, piece.retry + 1, {window.seek + first, static_cast<int>(end - first)}, {speech}, {}};
+    part.mel.bins = piece.mel.bins;
+    part.mel.values.resize(piece.mel.values.size());
+    std::copy(piece.mel.values.begin() + first * part.mel.bins, piece.mel.values.begin() + end * part.mel.bins,
+              part.mel.values.begin());
+      lost_.push_back(std::move(part));
+    ++pending(piece).pieces_left;
+  }
+}
+
+// Hands on the segments of the windows that are done, as far as those before them are done, too.
+void Batched::pass_on() {
+  while (!pending_.empty() && pending_.front().pieces_left == 0) {
+    Pending& window = pending_.front();
+    const bool joined = window.planned.goes_on && (pending_.size() > 1 || !all_planned_);
+    if (joined && (pending_.size() < 2 || pending_[1].pieces_left > 0)) return;
+    std::ranges::stable_sort(window.segments, {}, &Segment::start_s);
+    const int64_t end = window.planned.window.seek + window.planned.window.n_frames;
+    if (joined)
+      join(window.segments, pending_[1].segments, frame_seconds(pending_[1].planned.window.seek), frame_seconds(end),
+           job_.engine.tokenizer);
+    for (Segment& segment : window.segments) {
+      if (!job_.options.words.timestamps) segment.words.clear();
+      job_.add(std::move(segment));
+    }
+    job_.report(end);
+    pending_.pop_front();
+    ++first_pending_;
+  }
+}
+
+}  // namespace
+
+void transcribe_in_batches(Job& job) { Batched(job).run(); }
+
+}  // namespace sotto

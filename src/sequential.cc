@@ -1,0 +1,151 @@
+#include "src/sequential.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/hallucination.h"
+#include "src/prompt.h"
+#include "src/segments.h"
+#include "src/words.h"
+
+namespace sotto {
+namespace {
+
+constexpr int kSlot = 0;  // windows follow each other, so one is enough
+
+class Sequential {
+ public:
+  explicit Sequential(Job& job);
+  void run();
+
+ private:
+  bool transcribe_window(const Window& window);  // false: stopped
+  std::optional<Decoded> decode(const Window& window);
+  void find_language(const Window& first_with_voice);
+  enum class Rest { nothing, silence };  // behind the sound, up to 30 s
+  void encode(const Window& window, Rest rest = Rest::nothing);
+  void take(const Window& window, const Decoded& decoded);
+  bool add_words_to(const Window& window, Cut& cut);  // false: the window was dropped, to go on inside of it
+
+  Job& job_;
+  Windows windows_;
+  PromptHistory history_;
+  Mel mel_;
+  std::optional<Window> encoded_;  // what the slot holds
+  double last_speech_s_ = 0;       // where the last word so far ends
+};
+
+// Frames from first on as they are for zeros: a power of 1e-10, or where that is higher the clamp's floor, which lies 8
+// powers of ten below the maximum; scaled as all values are, (x + 4) / 4.
+void fill_with_silence(Mel& mel, int first) {
+  constexpr float kZeros = (-10.0f + 4) / 4;
+  const auto rest = mel.values.begin() + int64_t{first} * mel.bins;
+  std::fill(rest, mel.values.end(), std::max(kZeros, *std::max_element(mel.values.begin(), rest) - 2));
+}
+
+Sequential::Sequential(Job& job)
+    : job_(job),
+      windows_(job.clips, [&job](int64_t first, int wanted) { return job.features.available(first, wanted); }),
+      history_(job.initial_prompt, job.options.prompt.carry_initial) {}
+
+void Sequential::run() {
+  while (const auto window = windows_.next()) {
+    job_.report(window->seek);
+    if (job_.listener.stopped()) break;
+    const bool voice = job_.voice.hears_voice(job_.features, *window);
+    job_.heard_voice |= voice;
+    if (!voice)
+      windows_.advance(window->n_frames);
+    else if (!transcribe_window(*window))
+      break;
+    job_.pass_warnings_on();
+  }
+}
+
+bool Sequential::transcribe_window(const Window& window) {
+  if (job_.transcript.language.empty()) find_language(window);
+  encode(window);
+  const std::optional<Decoded> decoded = decode(window);
+  if (!decoded) return false;
+  if (is_silence(*decoded, job_.options.thresholds))
+    windows_.advance(window.n_frames);
+  else
+    take(window, *decoded);
+  return true;
+}
+
+std::optional<Decoded> Sequential::decode(const Window& window) {
+  const SpecialTokens& special = job_.engine.tokenizer.special();
+  const auto prompt = [&](const std::vector<int>& before) {
+    return whole_prompt(before, special, job_.language_token(), job_.spoken.translate);
+  };
+  job_.windows.begin({{kSlot, window.seek, window.n_frames, prompt(history_.tokens()), prompt(history_.carried())}});
+  while (true) {
+    for (WindowResult& result : job_.windows.step()) return std::move(result.decoded);
+    if (job_.listener.stopped()) break;
+  }
+  job_.windows.stop();
+  return std::nullopt;
+}
+
+// Listens to the first window in which a voice was heard; without a gate to the first 30 s of the sound, as the
+// reference does, which has silence behind a shorter sound here (and nothing, 0.0, where it transcribes).
+void Sequential::find_language(const Window& first_with_voice) {
+  if (job_.voice.active())
+    encode(first_with_voice);
+  else
+    encode(Window{0, job_.features.available(0, kMelFrames)}, Rest::silence);
+  job_.detect_language(kSlot);
+}
+
+void Sequential::encode(const Window& window, Rest rest) {
+  if (encoded_ == window) return;
+  job_.features.window(window.seek, window.n_frames, mel_);
+  const bool silence_behind = rest == Rest::silence && window.n_frames < kMelFrames;
+  if (silence_behind) fill_with_silence(mel_, window.n_frames);
+  const float* mel = mel_.values.data();
+  job_.engine.network->encode({&mel, 1}, {&kSlot, 1});
+  encoded_.reset();
+  if (!silence_behind) encoded_ = window;
+}
+
+// Makes segments of what was decoded, and goes on where they end.
+void Sequential::take(const Window& window, const Decoded& decoded) {
+  Cut cut = cut_into_segments(window, decoded.tokens, job_.engine.tokenizer);
+  if (job_.options.words.timestamps && !add_words_to(window, cut)) return;
+  clear_blank_segments(cut.segments);
+  clamp_times(cut.segments, 0, job_.read_s());
+  describe(cut.segments, decoded);
+  for (Segment& segment : cut.segments) {
+    history_.append(segment.tokens);
+    job_.add(std::move(segment));
+  }
+  if (!job_.options.prompt.condition_on_previous_text || !fit_for_prompt(decoded)) history_.forget();
+  windows_.advance(cut.advance);
+}
+
+// Lets the words say where the segments and the window end, and whether they were made up in silence.
+bool Sequential::add_words_to(const Window& window, Cut& cut) {
+  job_.add_words(kSlot, window.n_frames, cut.segments, last_speech_s_);
+  const auto threshold_s = job_.options.words.hallucination_silence_threshold;
+  cut.advance = advance_by_words(window, cut, threshold_s);
+  if (threshold_s) {
+    if (const auto silence = leading_silence(window, cut.segments, *threshold_s)) {
+      windows_.advance(*silence);
+      return false;
+    }
+    const int ahead = kMelFrames + static_cast<int>(*threshold_s * kSampleRate / kMelHop) + 1;
+    const int64_t sound_end = window.seek + job_.features.available(window.seek, ahead);
+    const auto advance = drop_made_up(window, cut.segments, *threshold_s, last_speech_s_, sound_end);
+    if (advance) cut.advance = *advance;
+  }
+  if (!cut.segments.empty()) last_speech_s_ = last_word_end_s(cut.segments);
+  return true;
+}
+
+}  // namespace
+
+void transcribe_sequentially(Job& job) { Sequential(job).run(); }
+
+}  // namespace sotto
