@@ -23,7 +23,7 @@ uint32_t blocks(int64_t n, int64_t by) { return static_cast<uint32_t>(ceil_div(n
 }  // namespace
 
 std::string product_kernel(Product product, int width, int bins, Half half, int tile) {
-  const std::string of_bins = product == Product::conv1 ? "_" + std::to_string(bins) : "";
+  const std::string of_bins = product == Product::conv1 ? std::string("_") + std::to_string(bins) : "";
   return std::string(product_name(product)) + "_" + half_name(half) + "_" + std::to_string(width) + of_bins + "_" +
          kTileNames[tile];
 }

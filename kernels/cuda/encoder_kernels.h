@@ -18,7 +18,7 @@ enum class Half { f16, bf16 };
 struct ProductArgs {
   const void* a;           // half [m] rows, product_lda apart
   const void* w;           // half [n][product_k], packed
-  const float* bias;       // [n], in the order of y's columns
+  const float* bias;       // [n], packed
   void* to;                // conv1, qkv or hidden (half), x (f32), cross_k (half)
   int32_t m;
   const float* positions;  // conv2: [kRows][width]

@@ -68,7 +68,7 @@ struct Part {
 
 void pack_part(const Part& part, Product what, int k, Half half, const ProductWeights& to) {
   const Stored& weight = part.linear.weight;
-  const int run = writes_x(what) ? 4 : 8, channels = static_cast<int>(weight.cols) / part.taps;
+  const int run = column_run(what), channels = static_cast<int>(weight.cols) / part.taps;
   auto* const w = static_cast<uint16_t*>(const_cast<void*>(to.w));
   auto* const bias = const_cast<float*>(to.bias);
   const std::vector<float> from_bias = part.linear.bias ? read_all(part.linear.bias) : std::vector<float>(weight.rows);
@@ -77,7 +77,7 @@ void pack_part(const Part& part, Product what, int k, Half half, const ProductWe
   for (int i = 0; i < weight.rows; i++) {
     read_rows(weight, i, 1, row.data());
     const int column = part.column + (part.for_attention ? mma_column(i, 8) : i);
-    bias[column] = from_bias[i];
+    bias[bias_place(column, run)] = from_bias[i];
     uint16_t* const packed = w + int64_t{mma_column(column, run)} * k;
     for (int c = 0; c < channels; c++) {
       for (int tap = 0; tap < part.taps; tap++) packed[tap * channels + c] = half_of(row[c * part.taps + tap], half);

@@ -14,7 +14,7 @@ namespace sotto::cuda {
 
 struct ProductWeights {
   const void* w;      // half [n][product_k]: row mma_column(c) for column c of y; convolutions have taps outermost
-  const float* bias;  // [n], in the order of y's columns
+  const float* bias;  // [n]: at bias_place(c) for column c
 };
 struct NormWeights {
   const float* weight;  // [width]

@@ -15,11 +15,11 @@
   PRODUCT_KERNEL(qkv, , T, width, 80, tile, tile_name)                    \
   PRODUCT_KERNEL(out, , T, width, 80, tile, tile_name)                    \
   PRODUCT_KERNEL(fc1, , T, width, 80, tile, tile_name)                    \
-  PRODUCT_KERNEL(fc2, , T, width, 80, tile, tile_name)                    \
-  PRODUCT_KERNEL(cross_kv, , T, width, 80, tile, tile_name)
+  PRODUCT_KERNEL(fc2, , T, width, 80, tile, tile_name)
 
 #define ENCODER_KERNELS(T, width)                                                                        \
   PRODUCT_KERNELS(T, width, 0, 128x128)                                                                  \
   PRODUCT_KERNELS(T, width, 1, 128x64)                                                                   \
   PRODUCT_KERNELS(T, width, 2, 64x64)                                                                    \
-  KERNEL(layer_norm_##T##_##width, kLayerNormThreads, 8, LayerNormArgs) { layer_norm<T, width>(args); }
+  PRODUCT_KERNEL(cross_kv, , T, width, 80, 0, 128x128) /* so many columns that it always fills a chip */ \
+  KERNEL(layer_norm_##T##_##width, kLayerNormThreads, 4, LayerNormArgs) { layer_norm<T, width>(args); }

@@ -1,10 +1,10 @@
 // y [m][n] = a [m][k] w [n][k]^T + bias, and what becomes of y (shapes.h, Product): every matrix product of the
 // encoder, the two convolutions, and the projection of the encoder's output to the decoder's keys and values.
 //
-// Contract. a's rows are product_lda apart, 16-byte aligned; w is packed by pack_encoder, its rows in the order of
-// mma_column; n and k are whole tiles, m is any number: rows past it are read as the last one, and not written. Grid:
-// n / tile.n blocks by ceil(m / tile.m); tile.threads(), tile.bytes() of shared memory. A value's sum runs over k in
-// steps of 16 from 0 on, whatever the tile, so it depends neither on the grid nor on the window's company.
+// Contract. a's rows are product_lda apart, 16-byte aligned; w and bias are packed by pack_encoder, in the orders of
+// mma_column and bias_place; n and k are whole tiles, m is any number: rows past it are read as the last one, and not
+// written. Grid: n / tile.n blocks by ceil(m / tile.m); tile.threads(), tile.bytes() of shared memory. A value's sum runs
+// over k in steps of 16 from 0 on, whatever the tile, so it depends neither on the grid nor on the window's company.
 //
 // Roofline. 2 m n k operations; bytes: blocks read ceil(m / tile.m) times w and n / tile.n times a, of which memory
 // sees each once while the second cache holds both (large-v3's fc1 at one window: 19.7 G operations, 3.9 MB of a,
@@ -77,6 +77,7 @@ struct Shape {
   static constexpr int kThreads = kTile.threads();
   static constexpr int kK = product_k(kProduct, kWidth, kBins), kLda = product_lda(kProduct, kWidth, kBins);
   static constexpr bool kWritesX = writes_x(kProduct);
+  static constexpr int kRun = column_run(kProduct);
 };
 
 template <class T, Product kProduct, int kWidth, int kBins, int kTileIndex>
@@ -149,16 +150,14 @@ DEVICE void multiply(const ProductArgs& args) {
   }
 
   // A lane has two columns of each eight: kRun neighbouring ones of y in every kRun / 2 eights (mma_column).
-  constexpr int kRun = S::kWritesX ? 4 : 8;
+  constexpr int kRun = S::kRun;
 #pragma unroll
   for (int j = 0; j < kN; j += kRun / 2) {
     const int n = n0 + warp_n + j * 8 + lane() % 4 * kRun;
-    float bias[kRun];
+    f32x4 bias[kRun / 4];
 #pragma unroll
-    for (int i = 0; i < kRun; i += 4) {
-      const f32x4 four = load_readonly(reinterpret_cast<const f32x4*>(args.bias + n + i));
-#pragma unroll
-      for (int l = 0; l < 4; l++) bias[i + l] = four.v[l];
+    for (int i = 0; i < kRun / 4; i++) {
+      bias[i] = load_readonly(reinterpret_cast<const f32x4*>(args.bias + n0 + warp_n + j * 8 + i * 16) + lane() % 4);
     }
 #pragma unroll
     for (int i = 0; i < 2 * kM; i++) {  // rows lane / 4 and lane / 4 + 8 of each 16
@@ -166,7 +165,7 @@ DEVICE void multiply(const ProductArgs& args) {
       if (m >= args.m) continue;
       float run[kRun];
 #pragma unroll
-      for (int l = 0; l < kRun; l++) run[l] = y[i / 2][j + l / 2][i % 2 * 2 + l % 2] + bias[l];
+      for (int l = 0; l < kRun; l++) run[l] = y[i / 2][j + l / 2][i % 2 * 2 + l % 2] + bias[l / 4].v[l % 4];
       if constexpr (S::kWritesX) {
         store_x<kProduct, kWidth>(args, m, n, {run[0], run[1], run[2], run[3]});
       } else {

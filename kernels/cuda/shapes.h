@@ -78,6 +78,9 @@ constexpr bool writes_x(Product product) {
   return product == Product::conv2 || product == Product::out || product == Product::fc2;
 }
 
+// Columns of y that a lane of the product writes at once: 16 bytes.
+constexpr int column_run(Product product) { return writes_x(product) ? 4 : 8; }
+
 // Where column `column` of y stands among the rows of w. mma.m16n8k16 gives a lane two neighbouring columns of every
 // eight; in this order those of neighbouring eights make up `run` neighbouring columns of y, 16 bytes (run: 8 half, 4
 // f32), and the epilogue writes whole sectors without an exchange between lanes.
@@ -86,6 +89,13 @@ constexpr int mma_column(int column, int run) {
   return block + eight * 8 + lane * 2 + column % 2;
 }
 static_assert(mma_column(8, 8) == 2 && mma_column(2, 8) == 8 && mma_column(33, 8) == 33 && mma_column(4, 4) == 2);
+
+// Where the bias of column `column` stands: such that lanes that load four values each load neighbouring ones.
+constexpr int bias_place(int column, int run) {
+  const int block = column / (4 * run) * (4 * run), lane = column / run % 4, four = column % run / 4;
+  return block + four * 16 + lane * 4 + column % 4;
+}
+static_assert(bias_place(4, 8) == 16 && bias_place(8, 8) == 4 && bias_place(37, 8) == 49 && bias_place(20, 4) == 20);
 
 // Elements of one head's q, k or v.
 constexpr int64_t kHeadSize = int64_t{kRows} * kHead;
