@@ -47,11 +47,11 @@ CpuNetwork::CpuNetwork(std::shared_ptr<const Weights> weights, const NetworkOpti
       kernels_(choose_kernels(options.isa)),
       model_(pack_model(weights_, kernels_, precision_named(options.precision), team_)),
       encoder_(model_, kernels_, team_),
-      decoder_(model_, kernels_, team_, max_rows(), forward_capacity(), project_capacity()) {
+      decoder_(model_, kernels_, team_, forward_capacity(), project_capacity()) {
   const Types& types = model_.types;
   for (int i = 0; i < options.slots; i++) {
     memory_.push_back({HeadKv(model_.dims.decoder_layers, model_.dims.heads, types.cross_keys, types.cross_values),
-                       SelfKv(model_.dims, max_rows())});
+                       SelfKv(model_.dims, types.self, max_rows())});
   }
   description_ = std::string("CPU, ") + kernels_.name + " kernels, " + name_of(model_.types.encoder) + ", " +
                  std::to_string(team_.threads()) + (team_.threads() == 1 ? " thread" : " threads");

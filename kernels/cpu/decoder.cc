@@ -8,6 +8,7 @@ namespace sotto::cpu {
 namespace {
 
 constexpr int kTile = 1024;       // tokens whose logits stay in a thread's cache until they are scanned
+constexpr int kTileStride = kTile + 16;  // floats from row to row: not a power of 2, or rows would share a cache's sets
 constexpr int kAloneRows = 8;     // up to so many rows are normalised by one thread, sooner than others could help
 
 void mask(const Rules& rules, const Allowed& allowed, float* logits, int first, int last) {
@@ -27,16 +28,19 @@ void mask(const Rules& rules, const Allowed& allowed, float* logits, int first, 
 
 }  // namespace
 
-SelfKv::SelfKv(const Dims& dims, int max_rows)
-    : keys(int64_t(dims.decoder_layers) * max_rows * kTextContext * dims.width, false),
-      values(int64_t(dims.decoder_layers) * max_rows * kTextContext * dims.width, false) {}
+SelfKv::SelfKv(const Dims& dims, Type type, int max_rows)
+    : type(type),
+      heads_(dims.heads),
+      position_bytes_(kHead * group_bytes(type)),
+      head_bytes_(max_rows * kTextContext * position_bytes_),
+      keys_(head_bytes_ * heads_ * dims.decoder_layers, false),
+      values_(head_bytes_ * heads_ * dims.decoder_layers, false) {}
 
-Decoder::Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int max_rows, int capacity, int step_rows)
+Decoder::Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int capacity, int step_rows)
     : model_(model),
       kernels_(kernels),
       team_(team),
       width_(model.dims.width),
-      max_rows_(max_rows),
       x_(int64_t(capacity) * width_),
       q_(int64_t(capacity) * width_),
       attended_(int64_t(capacity) * width_),
@@ -44,7 +48,7 @@ Decoder::Decoder(const PackedModel& model, const Kernels& kernels, Team& team, i
       qkv_(int64_t(capacity) * 3 * width_),
       hidden_(int64_t(capacity) * 4 * width_),
       operand_(capacity, 4 * width_) {
-  for (int i = 0; i < team.threads(); i++) tiles_.emplace_back(int64_t(step_rows) * kTile);
+  for (int i = 0; i < team.threads(); i++) tiles_.emplace_back(int64_t(step_rows) * kTileStride);
 }
 
 // Rows x, normalised where there is a norm, as the left side of products: prepared_.
@@ -86,6 +90,7 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const 
     const float* position = model_.decoder_positions + int64_t(rows[i].position) * width_;
     for (int j = 0; j < width_; j++) x.row(i)[j] += position[j];
   }
+  group(rows);
   for (int l = 0; l < model_.dims.decoder_layers; l++) {
     const PackedDecoderBlock& block = model_.decoder[l];
     linear(block.qkv, &block.attn_ln, x, m, Epilogue::store, qkv);
@@ -94,7 +99,7 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const 
 
     linear(block.cross_q, &block.cross_attn_ln, x, m, Epilogue::store, q);
     if (alignment) alignment_scores(l, rows, memory[rows[0].slot].cross, *alignment);
-    cross_attention(l, rows, memory);
+    cross_attention(l, memory);
     linear(block.cross_out, nullptr, attended, m, Epilogue::add, x);
 
     linear(block.fc1, &block.mlp_ln, x, m, Epilogue::gelu, hidden);
@@ -110,47 +115,50 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const 
   return out_.data();
 }
 
+// Rows of a slot look at its window and at their past together, so that what they share is read once.
+void Decoder::group(std::span<const DecoderRow> rows) {
+  groups_.clear();
+  for (int i = 0; i < int(rows.size()); i++) {
+    if (groups_.empty() || groups_.back().slot != rows[i].slot) groups_.push_back({rows[i].slot, i, 0});
+    groups_.back().rows++;
+  }
+}
+
 // Keeps the rows' keys and values, then lets each look at its own past.
 void Decoder::self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory) {
-  const int64_t row_size = int64_t(kTextContext) * width_, base = int64_t(layer) * max_rows_ * row_size;
-  for (size_t i = 0; i < rows.size(); i++) {
-    const int64_t at = base + rows[i].row * row_size + int64_t(rows[i].position) * width_;
-    const SelfKv& self = memory[rows[i].slot].self;
-    std::memcpy(self.keys + at, qkv_ + (3 * i + 1) * width_, sizeof(float) * width_);
-    std::memcpy(self.values + at, qkv_ + (3 * i + 2) * width_, sizeof(float) * width_);
-  }
   const int heads = model_.dims.heads;
-  team_.parallel_for(int64_t(rows.size()) * heads, 4, [&](int64_t first, int64_t last, int) {
+  team_.parallel_for(int64_t(groups_.size()) * heads, 1, [&](int64_t first, int64_t last, int) {
     for (int64_t piece = first; piece < last; piece++) {
-      const int64_t i = piece / heads, offset = piece % heads * kHead;
-      const SelfKv& self = memory[rows[i].slot].self;
-      kernels_.past_attention({qkv_ + 3 * i * width_ + offset, self.keys + base + offset, self.values + base + offset,
-                               width_, rows[i].where, rows[i].position + 1, attended_ + i * width_ + offset});
+      const Group& group = groups_[piece / heads];
+      const SelfKv& self = memory[group.slot].self;
+      const int head = int(piece % heads);
+      char *keys = self.keys(layer, head), *values = self.values(layer, head);
+      for (int i = group.first; i < group.first + group.rows; i++) {
+        const float* qkv = qkv_ + 3 * i * width_ + head * kHead;
+        const int64_t at = self.offset(rows[i].row, rows[i].position);
+        kernels_.store_past[int(self.type)](qkv + width_, keys + at);
+        kernels_.store_past[int(self.type)](qkv + 2 * width_, values + at);
+        kernels_.past_attention[int(self.type)]({qkv, keys, values, rows[i].where, rows[i].position + 1,
+                                                 attended_ + i * width_ + head * kHead});
+      }
     }
   });
 }
 
-// All rows of a slot look at its window together, so that its keys and values are read once.
-void Decoder::cross_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory) {
-  struct Group {
-    int slot, first, rows;
-  };
-  std::vector<Group> groups;
-  for (int i = 0; i < int(rows.size()); i++) {
-    if (groups.empty() || groups.back().slot != rows[i].slot || groups.back().rows == kAttentionRows)
-      groups.push_back({rows[i].slot, i, 0});
-    groups.back().rows++;
-  }
+void Decoder::cross_attention(int layer, std::span<const SlotMemory> memory) {
   const int heads = model_.dims.heads;
-  team_.parallel_for(int64_t(groups.size()) * heads, 1, [&](int64_t first, int64_t last, int) {
+  team_.parallel_for(int64_t(groups_.size()) * heads, 1, [&](int64_t first, int64_t last, int) {
     for (int64_t piece = first; piece < last; piece++) {
-      const Group& group = groups[piece / heads];
+      const Group& group = groups_[piece / heads];
       const int head = int(piece % heads);
       const HeadKv& cross = memory[group.slot].cross;
-      const int64_t at = int64_t(group.first) * width_ + head * kHead;
-      kernels_.attention[int(cross.key_type)][int(cross.value_type)]({q_ + at, width_, group.rows,
-                                                                      cross.keys(layer, head), cross.values(layer, head),
-                                                                      kAudioContext, attended_ + at, width_});
+      for (int i = 0; i < group.rows; i += kAttentionRows) {
+        const int64_t at = int64_t(group.first + i) * width_ + head * kHead;
+        kernels_.attention[int(cross.key_type)][int(cross.value_type)]({q_ + at, width_,
+                                                                        std::min(kAttentionRows, group.rows - i),
+                                                                        cross.keys(layer, head), cross.values(layer, head),
+                                                                        kAudioContext, attended_ + at, width_});
+      }
     }
   });
 }
@@ -194,18 +202,18 @@ void Decoder::project(const float* hidden, int m, float* logits) {
   team_.parallel_for(panels, tile_panels(), [&](int64_t first, int64_t last, int thread) {
     for (int64_t from = first; from < last; from += tile_panels()) {
       const int token = int(from) * kernels_.panel, n = std::min(kTile, vocabulary - token);
-      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -token, kTile},
+      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -token, kTileStride},
                                    kernels_.panel);
       product.first_panel = int(from);
       product.last_panel = int(std::min<int64_t>(last, from + tile_panels()));
       kernels_.product[int(model_.logits.type)](product);
       for (int i = 0; i < m; i++)
-        std::memcpy(logits + int64_t(i) * vocabulary + token, tiles_[thread] + i * kTile, sizeof(float) * n);
+        std::memcpy(logits + int64_t(i) * vocabulary + token, tiles_[thread] + i * kTileStride, sizeof(float) * n);
     }
   });
 }
 
-// What scan_part() finds, faster: in whole vectors, and looking closer only at what beats the picks so far.
+// What scan_part() finds, faster: in whole vectors, and looking closer only at what can be among the best.
 void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const {
   const Allowed allowed = allowed_next(slot.rules, slot.row[row]);
   const int limit = choices_wanted(slot);
@@ -219,16 +227,11 @@ void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first,
     from = std::max(from, first);
     to = std::min(to, last);
     if (from >= to) return;
-    const LogitScan found = kernels_.scan(logits + (from - first), to - from);
+    int32_t places[kTile];
+    const float* x = logits + (from - first);
+    const LogitScan found = kernels_.scan(x, to - from, limit, places);
     mass = {found.max, found.sum};
-    constexpr int kChunk = 128, kFirstChunk = 16;  // few, since all of the first are looked at
-    int32_t places[kChunk];
-    for (int chunk = from, size = kFirstChunk; chunk < to; chunk += size, size = kChunk) {
-      const float worst = picks.n < limit ? -std::numeric_limits<float>::infinity() : picks.pick[limit - 1].rank;
-      const float* x = logits + (chunk - first);
-      const int n = kernels_.above(x, std::min(size, to - chunk), worst, places, kChunk);
-      for (int i = 0; i < n; i++) keep_best(picks, limit, {x[places[i]], x[places[i]], chunk + places[i]});
-    }
+    for (int i = 0; i < found.n_places; i++) keep_best(picks, limit, {x[places[i]], x[places[i]], from + places[i]});
   };
   range(allowed.text_begin, slot.rules.first_timestamp, scan.text, scan.best_text);
   range(allowed.timestamp_begin, allowed.timestamp_end, scan.timestamps, scan.best_timestamps);
@@ -243,23 +246,25 @@ void Decoder::choose(const float* hidden, int m, std::span<const StepRow> rows,
   team_.parallel_for(tiles, 1, [&](int64_t from, int64_t to, int thread) {
     for (int64_t tile = from; tile < to; tile++) {
       const int first = int(tile) * kTile, last = std::min(first + kTile, vocabulary);
-      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -first, kTile},
+      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -first, kTileStride},
                                    kernels_.panel);
       product.first_panel = int(tile) * tile_panels();
       product.last_panel = std::min(panels, product.first_panel + tile_panels());
       kernels_.product[int(model_.logits.type)](product);
       for (size_t i = 0; i < rows.size(); i++) {
-        scan_tile(slot_rows(rows[i].slot), rows[i].row, tiles_[thread] + rows[i].hidden * kTile, first, last,
+        scan_tile(slot_rows(rows[i].slot), rows[i].row, tiles_[thread] + rows[i].hidden * kTileStride, first, last,
                   scans_[i * tiles + tile]);
       }
     }
   });
-  for (size_t i = 0; i < rows.size(); i++) {
-    const SlotRows& slot = slot_rows(rows[i].slot);
-    Scan& all = scans_[i * tiles];
-    for (int tile = 1; tile < tiles; tile++) merge_scans(all, scans_[i * tiles + tile], choices_wanted(slot));
-    sotto::choose(slot.rules, all, choices_wanted(slot), choices[i]);
-  }
+  team_.parallel_for(int64_t(rows.size()), kAloneRows, [&](int64_t from, int64_t to, int) {
+    for (int64_t i = from; i < to; i++) {
+      const SlotRows& slot = slot_rows(rows[i].slot);
+      Scan& all = scans_[i * tiles];
+      for (int tile = 1; tile < tiles; tile++) merge_scans(all, scans_[i * tiles + tile], choices_wanted(slot));
+      sotto::choose(slot.rules, all, choices_wanted(slot), choices[i]);
+    }
+  });
 }
 
 }  // namespace sotto::cpu

@@ -14,10 +14,20 @@
 
 namespace sotto::cpu {
 
-// Keys and values of one slot's rows: [layer][max_rows][448][width].
-struct SelfKv {
-  SelfKv(const Dims& dims, int max_rows);
-  Buffer<float> keys, values;
+// Keys and values of one slot's rows, in their type: [layer][head][max_rows][448][64] each.
+class SelfKv {
+ public:
+  SelfKv(const Dims& dims, Type type, int max_rows);
+  char* keys(int layer, int head) const { return keys_ + (int64_t(layer) * heads_ + head) * head_bytes_; }
+  char* values(int layer, int head) const { return values_ + (int64_t(layer) * heads_ + head) * head_bytes_; }
+  int64_t offset(int row, int position) const { return (int64_t(row) * kTextContext + position) * position_bytes_; }
+
+  const Type type;
+
+ private:
+  int heads_;
+  int64_t position_bytes_, head_bytes_;
+  Buffer<char> keys_, values_;
 };
 
 struct SlotMemory {
@@ -28,7 +38,7 @@ struct SlotMemory {
 class Decoder {
  public:
   // capacity: rows of one forward(); step_rows: of one choose().
-  Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int max_rows, int capacity, int step_rows);
+  Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int capacity, int step_rows);
 
   // As HostNetwork::forward says. memory: of each slot.
   const float* forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AlignmentScores* alignment);
@@ -41,21 +51,27 @@ class Decoder {
   void prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range);
   void linear(const PackedLinear& linear, const PackedNorm* norm, View x, int m, Epilogue epilogue, View c,
               Range range = Range::symmetric);
+  void group(std::span<const DecoderRow> rows);
   void self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
-  void cross_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
+  void cross_attention(int layer, std::span<const SlotMemory> memory);
   void alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross, AlignmentScores& alignment);
   void scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const;
   int tile_panels() const;
 
+  struct Group {  // rows of one slot that stand together
+    int slot, first, rows;
+  };
+
   const PackedModel& model_;
   const Kernels& kernels_;
   Team& team_;
-  const int width_, max_rows_;
+  const int width_;
   Buffer<float> x_, q_, attended_, out_;  // [capacity][width]
   Buffer<float> qkv_;                     // [capacity][3 width]
   Buffer<float> hidden_;                  // [capacity][4 width]
   OperandBuffer operand_;
   Operand prepared_;
+  std::vector<Group> groups_;
   std::vector<Buffer<float>> tiles_;      // of each thread: logits of a tile, [step_rows][tile]
   std::vector<Scan> scans_;               // [tiles][rows]
 };

@@ -4,9 +4,9 @@
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16 and store_bf16 then
 // and the functions splat, splat_i32, load_f32, load_i32, load_i8 (as f32), store_f32, store_u8 (of integers that are
-// cut to 0...255), fma, max, abs, reciprocal, round_i32, from_i32, times_power_of_2, sum_of, largest_of, any_above, first_of
-// and dot_u8_i8. Only raw loops here: an inline library function compiled for one instruction set could be the copy that
-// the linker keeps for all.
+// cut to 0...255), fma, max, abs, reciprocal, round_i32, from_i32, times_power_of_2, sum_of, sums_of, largest_of,
+// any_at_least, first_of and dot_u8_i8. Only raw loops here: an inline library function compiled for one instruction set
+// could be the copy that the linker keeps for all.
 
 typedef int32_t __attribute__((may_alias)) int32_a;
 constexpr int kHead64 = 64;
@@ -20,6 +20,7 @@ constexpr Type kHalfStorage = Type::f32;
 #include "kernels/cpu/generic_rows.h"
 #include "kernels/cpu/generic_product.h"
 #include "kernels/cpu/generic_attention.h"
+#include "kernels/cpu/generic_step.h"
 
 #ifdef SOTTO_HAS_F16
 #define SOTTO_F16(...) __VA_ARGS__
@@ -50,9 +51,9 @@ static constexpr Kernels table(const char* name) {
       .pack_keys = {pack_keys<StoreF32>, SOTTO_F16(pack_keys<StoreF16>), SOTTO_BF16(pack_keys<StoreBf16>), pack_keys_i8},
       .pack_values = {pack_values<StoreF32>, SOTTO_F16(pack_values<StoreF16>), SOTTO_BF16(pack_values<StoreBf16>),
                       pack_values_i8},
-      .past_attention = past_attention,
+      .past_attention = {past_attention<StoreF32>, SOTTO_F16(past_attention<StoreF16>), nullptr, nullptr},
+      .store_past = {store_past<StoreF32>, SOTTO_F16(store_past<StoreF16>), nullptr, nullptr},
       .scan = scan,
-      .above = above,
       .multiply = {multiply<OfF32>, SOTTO_F16(multiply<OfF32>), SOTTO_BF16(multiply<OfBf16>), multiply<OfI8>},
       .multiply_ops = {multiply_ops(1), multiply_ops(1), multiply_ops(2), multiply_ops(4)},
       .read = read,

@@ -200,33 +200,3 @@ static void pack_values_i8(const PackHead& p) {
       __builtin_memcpy(out + (int64_t(panel) * p.n_keys + key) * kPanel, values + panel * kPanel, kPanel);
   }
 }
-
-static void past_attention(const PastAttention& p) {
-  constexpr int kVectorsOfHead = kHead64 / kLanes;
-  alignas(64) float weights[kPastLimit];
-  vf q[kVectorsOfHead];
-  for (int i = 0; i < kVectorsOfHead; ++i) q[i] = load_f32(p.q + i * kLanes) * splat(kLog2e / 8);
-  float peak = -1e30f;
-  for (int t = 0; t < p.n; ++t) {
-    const float* k = p.k + (int64_t(p.table[t]) * kPastLimit + t) * p.stride;
-    vf sum = q[0] * load_f32(k);
-    for (int i = 1; i < kVectorsOfHead; ++i) sum = fma(q[i], load_f32(k + i * kLanes), sum);
-    weights[t] = sum_of(sum);
-    peak = weights[t] > peak ? weights[t] : peak;
-  }
-  for (int t = p.n; t % kLanes; ++t) weights[t] = -1e30f;
-  vf total = splat(0);
-  for (int t = 0; t < p.n; t += kLanes) {
-    const vf weight = exp2_negative(load_f32(weights + t) - splat(peak));
-    total = total + weight;
-    store_f32(weights + t, weight);
-  }
-  vf out[kVectorsOfHead];
-  for (int i = 0; i < kVectorsOfHead; ++i) out[i] = splat(0);
-  for (int t = 0; t < p.n; ++t) {
-    const float* v = p.v + (int64_t(p.table[t]) * kPastLimit + t) * p.stride;
-    for (int i = 0; i < kVectorsOfHead; ++i) out[i] = fma(splat(weights[t]), load_f32(v + i * kLanes), out[i]);
-  }
-  const vf scale = splat(1 / sum_of(total));
-  for (int i = 0; i < kVectorsOfHead; ++i) store_f32(p.out + i * kLanes, out[i] * scale);
-}

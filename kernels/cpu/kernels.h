@@ -105,18 +105,20 @@ struct PackHead {
 // Attention of one decoder row and head over its own past: position t lies in row table[t] of the K/V store.
 struct PastAttention {
   const float* q = nullptr;        // [64]
-  const float* k = nullptr;        // position t of row r at k + (r * kTextContext + t) * stride
-  const float* v = nullptr;
-  int64_t stride = 0;              // floats from one position to the next
+  const void* k = nullptr;         // [row][448][64] of f32 or f16
+  const void* v = nullptr;
   const uint8_t* table = nullptr;  // [n]
   int n = 0;
   float* out = nullptr;            // [64]
 };
 
-// Where a row of logits is largest, and sum of exp(logit - max): of the tokens [0, n), masked ones at -infinity.
+// Of n logits, masked ones at -infinity: the largest, the sum of exp(logit - max), and how many places were listed.
 struct LogitScan {
   float max, sum;
+  int n_places;
 };
+
+constexpr int kScanLanes = 64;
 
 constexpr int kMultiplyFloats = 512;
 
@@ -124,17 +126,18 @@ struct Kernels {
   const char* name;
   int panel;             // columns of a panel
   bool native_bf16;      // product and attention of bf16 exist
-  Type half_storage;     // what K/V shared by many rows is kept in: f16, or f32 where there is no conversion
+  Type half_storage;     // what K/V is kept in below f32 precision: f16, or f32 where there is no conversion
   void (*product[kTypes])(const Product&);
   void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand
   void (*operand[kTypes])(const Rows&, Range range);  // f32 and f16: copies
   void (*attention[kTypes][kTypes])(const HeadAttention&);  // by the type of k and that of v; null: not offered
   void (*pack_keys[kTypes])(const PackHead&);
   void (*pack_values[kTypes])(const PackHead&);
-  void (*past_attention)(const PastAttention&);
-  LogitScan (*scan)(const float* logits, int n);
-  // Places of logits above a limit, in order, at most `room`: returns how many there are in all.
-  int (*above)(const float* logits, int n, float limit, int32_t* places, int room);
+  void (*past_attention[kTypes])(const PastAttention&);     // by the type of k and v: f32, or f16
+  void (*store_past[kTypes])(const float* x, void* out);    // 64 values of a key or value in that type
+  // Lists in order the places of some logits that the `wanted` (to kScanLanes) largest are surely among; mostly few more
+  // than those. places: room for n.
+  LogitScan (*scan)(const float* logits, int n, int wanted, int32_t* places);
   // For measuring a machine's limits: `steps` rounds of multiply-adds that never leave the registers, with values of x
   // [kMultiplyFloats], and how many operations a round is; a sum over n values (a multiple of 128), each read once.
   float (*multiply[kTypes])(int64_t steps, const float* x);

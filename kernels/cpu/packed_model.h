@@ -19,6 +19,7 @@ struct Types {
   Type encoder, decoder;  // of the products; the first convolution is f32, the second as the encoder
   Type encoder_keys, encoder_values;
   Type cross_keys, cross_values;
+  Type self;  // keys and values of the decoder's own past
 
   bool operator==(const Types&) const = default;
 };

@@ -36,9 +36,14 @@ static inline float largest_of(vf x) {
   const float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
   return a > b ? a : b;
 }
-static inline bool any_above(vf x, vf limit) {
-  const vi above = x > limit;
-  return (above[0] | above[1] | above[2] | above[3]) != 0;
+static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
+  const vf a = __builtin_shuffle(x[0], x[1], vi{0, 4, 1, 5}) + __builtin_shuffle(x[0], x[1], vi{2, 6, 3, 7});
+  const vf b = __builtin_shuffle(x[2], x[3], vi{0, 4, 1, 5}) + __builtin_shuffle(x[2], x[3], vi{2, 6, 3, 7});
+  return __builtin_shuffle(a, b, vi{0, 1, 4, 5}) + __builtin_shuffle(a, b, vi{2, 3, 6, 7});
+}
+static inline bool any_at_least(vf x, vf limit) {
+  const vi is = x >= limit;
+  return (is[0] | is[1] | is[2] | is[3]) != 0;
 }
 static inline float first_of(vf x) { return x[0]; }
 static inline vi dot_by_bytes(vi sum, vi a, vi b) {

@@ -46,7 +46,15 @@ static inline float largest_of(vf x) {
   half = _mm_max_ps(half, _mm_movehl_ps(half, half));
   return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
 }
-static inline bool any_above(vf x, vf limit) { return _mm256_movemask_ps(_mm256_cmp_ps(x, limit, _CMP_GT_OQ)) != 0; }
+static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
+  vf four[2];
+  for (int i = 0; i < 2; ++i)
+    four[i] = _mm256_hadd_ps(_mm256_hadd_ps(x[4 * i], x[4 * i + 1]), _mm256_hadd_ps(x[4 * i + 2], x[4 * i + 3]));
+  return _mm256_permute2f128_ps(four[0], four[1], 0x20) + _mm256_permute2f128_ps(four[0], four[1], 0x31);
+}
+static inline bool any_at_least(vf x, vf limit) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(x, limit, _CMP_GE_OQ)) != 0;
+}
 static inline float first_of(vf x) { return _mm256_cvtss_f32(x); }
 #ifdef SOTTO_HAS_AVX_VNNI
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {

@@ -36,7 +36,22 @@ static inline vf times_power_of_2(vf x, vi power) {
 }
 static inline float sum_of(vf x) { return _mm512_reduce_add_ps(x); }
 static inline float largest_of(vf x) { return _mm512_reduce_max_ps(x); }
-static inline bool any_above(vf x, vf limit) { return _mm512_cmp_ps_mask(x, limit, _CMP_GT_OQ) != 0; }
+static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
+  vf four[4];
+  for (int i = 0; i < 4; ++i) {
+    vf two[2];
+    for (int j = 0; j < 2; ++j) {
+      const vf a = x[4 * i + 2 * j], b = x[4 * i + 2 * j + 1];
+      two[j] = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);
+    }
+    const __m512d a = _mm512_castps_pd(two[0]), b = _mm512_castps_pd(two[1]);
+    four[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)) + _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+  }
+  const vf low = _mm512_shuffle_f32x4(four[0], four[1], 0x88) + _mm512_shuffle_f32x4(four[0], four[1], 0xdd);
+  const vf high = _mm512_shuffle_f32x4(four[2], four[3], 0x88) + _mm512_shuffle_f32x4(four[2], four[3], 0xdd);
+  return _mm512_shuffle_f32x4(low, high, 0x88) + _mm512_shuffle_f32x4(low, high, 0xdd);
+}
+static inline bool any_at_least(vf x, vf limit) { return _mm512_cmp_ps_mask(x, limit, _CMP_GE_OQ) != 0; }
 static inline float first_of(vf x) { return _mm512_cvtss_f32(x); }
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {  // as asm: gcc 12 keeps the intrinsic's sums on the stack, 3 times slower
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

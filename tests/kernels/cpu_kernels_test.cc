@@ -2,6 +2,7 @@
 // the kernel was given (operands are read back from their packed form, so quantisation is not part of the error).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -287,52 +288,78 @@ TEST_CASE("attention over packed keys and values of any number") {
 }
 
 TEST_CASE("attention over a past that other rows wrote") {
-  constexpr int kWidth = 128, kPast = 301, kStoreRows = 3;
-  const std::vector<float> k = random_values(kStoreRows * kTextContext * kWidth, 13);
-  const std::vector<float> v = random_values(kStoreRows * kTextContext * kWidth, 14);
-  const std::vector<float> q = random_values(kWidth, 15, 3);
-  std::vector<uint8_t> table(kPast);
-  for (int t = 0; t < kPast; t++) table[t] = static_cast<uint8_t>(t * 7 % 3);
+  constexpr int kStoreRows = 3, kValues = kStoreRows * kTextContext * kHead;
+  const std::vector<float> k = random_values(kValues, 13), v = random_values(kValues, 14), q = random_values(kHead, 15, 3);
+  std::vector<uint8_t> table(kTextContext);
+  for (int t = 0; t < kTextContext; t++) table[t] = static_cast<uint8_t>(t * 7 % 3);
   for (const Kernels* kernels : kernels_to_test()) {
     CAPTURE(kernels->name);
-    for (const int n : {1, 5, 64, kPast}) {
-      std::vector<double> plain_k, plain_v;
-      for (int t = 0; t < n; t++) {
-        for (int d = 0; d < kHead; d++) {
-          const int64_t at = (int64_t(table[t]) * kTextContext + t) * kWidth + 64 + d;
-          plain_k.push_back(k[at]);
-          plain_v.push_back(v[at]);
-        }
+    for (const Type type : kAllTypes) {
+      if (!kernels->past_attention[int(type)]) continue;
+      CAPTURE(int(type));
+      const Buffer<char> keys(kValues * 4), values(kValues * 4);
+      for (int64_t i = 0; i < kValues; i += kHead) {
+        kernels->store_past[int(type)](k.data() + i, keys + i * group_bytes(type));
+        kernels->store_past[int(type)](v.data() + i, values + i * group_bytes(type));
       }
-      const std::vector<double> expected = plain_attention(q.data() + 64, plain_k, plain_v, n);
-      float out[kHead];
-      kernels->past_attention({q.data() + 64, k.data() + 64, v.data() + 64, kWidth, table.data(), n, out});
-      for (int d = 0; d < kHead; d++) CHECK(out[d] == doctest::Approx(expected[d]).epsilon(1e-5).scale(1));
+      for (const int n : {1, 2, 5, 15, 16, 17, 64, 301, kTextContext}) {
+        CAPTURE(n);
+        std::vector<double> plain_k, plain_v;
+        for (int t = 0; t < n; t++) {
+          for (int d = 0; d < kHead; d++) {
+            const int64_t at = (int64_t(table[t]) * kTextContext + t) * kHead + d;
+            plain_k.push_back(stored_value(type, keys.data(), at));
+            plain_v.push_back(stored_value(type, values.data(), at));
+          }
+        }
+        const std::vector<double> expected = plain_attention(q.data(), plain_k, plain_v, n);
+        float out[kHead];
+        kernels->past_attention[int(type)]({q.data(), keys.data(), values.data(), table.data(), n, out});
+        for (int d = 0; d < kHead; d++) CHECK(out[d] == doctest::Approx(expected[d]).epsilon(1e-5).scale(1));
+      }
     }
   }
 }
 
-TEST_CASE("scans of logits find the sum, and all that is above a limit") {
+TEST_CASE("scans of logits find the sum, and the largest among few others") {
   constexpr float kNever = -INFINITY;
   for (const Kernels* kernels : kernels_to_test()) {
     CAPTURE(kernels->name);
-    for (const int n : {1, 15, 16, 17, 1000}) {
-      std::vector<float> logits = random_values(n, 16, 5);
-      if (n > 1) logits[n / 2] = kNever;
-      double peak = kNever, sum = 0;
-      for (float x : logits) peak = std::max<double>(peak, x);
-      for (float x : logits) sum += std::exp(x - peak);
-      const LogitScan found = kernels->scan(logits.data(), n);
-      CHECK(found.max == peak);
-      CHECK(found.sum == doctest::Approx(sum).epsilon(1e-5));
-      std::vector<int32_t> places(n), expected;
-      for (int i = 0; i < n; i++)
-        if (logits[i] > 2.5f) expected.push_back(i);
-      places.resize(kernels->above(logits.data(), n, 2.5f, places.data(), n));
-      CHECK(places == expected);
+    for (const int n : {1, 3, 15, 16, 17, 63, 64, 65, 1000, 1024}) {
+      for (const int wanted : {1, 2, 6, 33}) {
+        for (const bool ties : {false, true}) {
+          std::vector<float> logits = random_values(n, 16 + n, 5);
+          if (ties)
+            for (float& x : logits) x = std::round(x / 4);
+          for (int i = 2; i < n; i += 7) logits[i] = kNever;
+          double peak = kNever, sum = 0;
+          for (float x : logits) peak = std::max<double>(peak, x);
+          for (float x : logits) sum += std::exp(x - peak);
+          std::vector<int32_t> places(n);
+          const LogitScan found = kernels->scan(logits.data(), n, wanted, places.data());
+          CHECK(found.max == peak);
+          CHECK(found.sum == doctest::Approx(sum).epsilon(1e-5));
+          places.resize(found.n_places);
+          std::vector<float> sorted, listed;
+          for (float x : logits)
+            if (x > kNever) sorted.push_back(x);
+          std::sort(sorted.rbegin(), sorted.rend());
+          const size_t at_least = std::min<size_t>(wanted, sorted.size());
+          const float last = sorted[at_least - 1];
+          std::vector<int32_t> expected;  // all that tie with the last wanted one, too: the lower token wins
+          for (int i = 0; i < n; i++)
+            if (logits[i] >= last) expected.push_back(i);
+          CHECK(std::is_sorted(places.begin(), places.end()));
+          CHECK(std::includes(places.begin(), places.end(), expected.begin(), expected.end()));
+          for (int32_t place : places) CHECK(logits[place] > kNever);
+          if (!ties && n == 1024 && wanted <= 6) CHECK(places.size() < 20);
+        }
+      }
     }
     const std::vector<float> masked(40, kNever);
-    CHECK(kernels->scan(masked.data(), 40).sum == 0);
+    int32_t places[40];
+    CHECK(kernels->scan(masked.data(), 40, 6, places).sum == 0);
+    CHECK(kernels->scan(masked.data(), 40, 6, places).n_places == 0);
   }
 }
 
