@@ -60,6 +60,7 @@ DEVICE void attend_tile(Attended<kM>& state, const T* keys, const T* values) {
     }
   }
 
+  uint32_t p[kKeys / 16][kM][4];  // the exponentials, as left operands
 #pragma unroll
   for (int i = 0; i < kM; i++) {
 #pragma unroll
@@ -74,8 +75,10 @@ DEVICE void attend_tile(Attended<kM>& state, const T* keys, const T* values) {
       float sum = 0;
 #pragma unroll
       for (int j = 0; j < kEights; j++) {
-#pragma unroll
-        for (int e = 2 * half; e < 2 * half + 2; e++) sum += scores[i][j][e] = exp2_approx(scores[i][j][e] - max);
+        const float first = exp2_approx(scores[i][j][2 * half] - max);
+        const float second = exp2_approx(scores[i][j][2 * half + 1] - max);
+        sum += first + second;
+        p[j / 2][i][j % 2 * 2 + half] = pack<T>(first, second);
       }
       state.sum[i][half] = state.sum[i][half] * shrink + sum;
 #pragma unroll
@@ -88,20 +91,12 @@ DEVICE void attend_tile(Attended<kM>& state, const T* keys, const T* values) {
 
 #pragma unroll
   for (int step = 0; step < kKeys / 16; step++) {
-    uint32_t p[kM][4], v[8][2];
-#pragma unroll
-    for (int i = 0; i < kM; i++) {
-#pragma unroll
-      for (int part = 0; part < 4; part++) {  // rows + 8 for odd parts, keys + 8 for the last two
-        const float* two = scores[i][2 * step + part / 2] + part % 2 * 2;
-        p[i][part] = pack<T>(two[0], two[1]);
-      }
-    }
+    uint32_t v[8][2];
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
       ldmatrix_pair_trans(v[j], v[j + 1], values + step * 16 * kHead + (value_at ^ j * 8));
     }
-    mma_tile<T>(state.y, p, v);
+    mma_tile<T>(state.y, p[step], v);
   }
 }
 
@@ -167,7 +162,7 @@ DEVICE void encoder_attention(const EncoderAttentionArgs& args) {
       float sum = state.sum[i][half];
       sum += shuffle_xor(sum, 1);
       sum += shuffle_xor(sum, 2);
-      const float scale = 1 / sum;
+      const float scale = reciprocal_approx(sum);
       const int row = i * 16 + half * 8 + lane() / 4;
       if (q0 + warp_q + row >= kRows) continue;
 #pragma unroll

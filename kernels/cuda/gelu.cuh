@@ -9,7 +9,7 @@ namespace sotto::cuda {
 // of Abramowitz and Stegun, Handbook of Mathematical Functions: one reciprocal, no exponential. The factors of z^i here
 // hold 2^(-i/2), so they take |x|.
 DEVICE float gelu(float x) {
-  const float size = x < 0 ? -x : x;
+  const float size = fabsf(x);
   float p = 5.382975e-6f;
   p = p * size + 4.8890636e-5f;
   p = p * size + 3.8003575e-5f;
@@ -21,7 +21,7 @@ DEVICE float gelu(float x) {
   p *= p;
   p *= p;
   p *= p;
-  return (x < 0 ? 0 : x) - 0.5f * size * reciprocal_approx(p);
+  return fmaxf(x, 0) - 0.5f * size * reciprocal_approx(p);
 }
 
 }  // namespace sotto::cuda
