@@ -390,13 +390,14 @@ SOTTO_HOST_DEVICE void row_tokens(const SlotRows& slot, int n_tokens, int row, i
 }
 
 // Which row's memory holds the K/V of each position of a row's past: [rows][kTextContext]. After a step, row i goes on
-// from `parent`, and writes position n_positions itself. So rows are reordered without moving K/V.
+// from `parent`, and writes position n_positions itself, if the context has it: a last token is never fed. So rows are
+// reordered without moving K/V.
 SOTTO_HOST_DEVICE void follow_parents(const SlotRows& slot, const uint8_t* before, uint8_t* after, int n_positions) {
   for (int i = 0; i < slot.n_live; i++) {
     const uint8_t* from = before + slot.parent[slot.n_sampled - 1][i] * kTextContext;
     uint8_t* to = after + i * kTextContext;
     for (int t = 0; t < n_positions; t++) to[t] = from[t];
-    to[n_positions] = static_cast<uint8_t>(i);
+    if (n_positions < kTextContext) to[n_positions] = static_cast<uint8_t>(i);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -427,6 +428,16 @@ TEST_CASE("rows are reordered by following parents") {
       }
     }
   }
+}
+
+TEST_CASE("the index table ends with the context, though a row may have one token more") {
+  const auto slot = std::make_unique<SlotRows>();
+  slot->n_live = 2;
+  slot->n_sampled = 1;
+  std::vector<uint8_t> before(2 * kTextContext, 0), after(2 * kTextContext + 1, 77);
+  follow_parents(*slot, before.data(), after.data(), kTextContext);
+  CHECK(std::count(after.begin(), after.end(), 0) == 2 * kTextContext);
+  CHECK(after.back() == 77);
 }
 
 TEST_CASE("the generator gives the words its authors published") {

@@ -1,0 +1,7 @@
+#include "kernels/cuda/decoder_width.cuh"
+
+namespace sotto::cuda {
+DECODER_KERNELS(f16, f16, f16, 1280)
+DECODER_KERNELS(bf16, bf16, bf16, 1280)
+DECODER_KERNELS(i8, s8, f16, 1280)
+}  // namespace sotto::cuda

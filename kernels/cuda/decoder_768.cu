@@ -1,0 +1,7 @@
+#include "kernels/cuda/decoder_width.cuh"
+
+namespace sotto::cuda {
+DECODER_KERNELS(f16, f16, f16, 768)
+DECODER_KERNELS(bf16, bf16, bf16, 768)
+DECODER_KERNELS(i8, s8, f16, 768)
+}  // namespace sotto::cuda
