@@ -55,4 +55,19 @@ struct CrossAttentionArgs {
 std::string cross_attention_kernel(WeightType type, bool with_scores, int heads);
 LaunchShape cross_attention_shape(int heads, int n_groups);
 
+// ---- Where the alignment heads look --------------------------------------------------------------------------------
+
+constexpr int kAttendedThreads = 256;
+
+struct MostAttendedArgs {
+  const SlotState* slots;
+  int32_t first_slot;   // block 0's
+  int32_t heads;        // alignment heads
+  const float* scores;  // as cross attention writes them in a step
+  int32_t* out;         // [slot]: the position
+};
+
+constexpr const char* kMostAttendedKernel = "most_attended";
+LaunchShape most_attended_shape(int n_slots, int heads);
+
 }  // namespace sotto::cuda

@@ -55,6 +55,7 @@ int64_t lay_out(const DecoderPlan& plan, std::byte* base, DecoderBuffers& to) {
   to.wanted_moments = parts.take<Moments>(rows * parts_of_row);
   to.logits = parts.take<float>(rows * padded_vocabulary(dims.vocabulary));
   to.scores = parts.take<float>(int64_t{plan.alignment_heads} * rows * kRows);
+  to.most_attended = parts.take<int32_t>(plan.slots);
   return parts.end() - base;
 }
 
@@ -76,7 +77,7 @@ class Pass {
     add(embed_kernel(step != nullptr, decoder_.plan.type, dims_.width), embed_shape(row_class_), args);
   }
 
-  void layer(int l, const std::vector<std::pair<int, int>>& alignment_heads) {
+  void layer(int l, const AlignmentHeads& alignment_heads) {
     const DecoderBuffers& b = decoder_.buffers;
     const DecoderLayerWeights& w = decoder_.weights.layers[l];
     const bool last = l + 1 == dims_.decoder_layers;
@@ -100,10 +101,17 @@ class Pass {
         LogitsArgs{input(w, decoder_.buffers.operand), norm(w), decoder_.buffers.rows, decoder_.buffers.scans});
   }
 
-  void choose(const StepShape& step, SlotMail* mail) {
+  void most_attended(const StepShape& step, const AlignmentHeads& alignment_heads) {
+    const DecoderBuffers& b = decoder_.buffers;
+    const int heads = static_cast<int>(alignment_heads.size());
+    add(kMostAttendedKernel, most_attended_shape(step.n_slots, heads),
+        MostAttendedArgs{b.slots, step.first_slot, heads, b.scores, b.most_attended});
+  }
+
+  void choose(const StepShape& step, const int32_t* most_attended, SlotMail* mail) {
     const DecoderBuffers& b = decoder_.buffers;
     add(kChooseKernel, choose_shape(step.n_slots, b.scans.lists.n),
-        ChooseArgs{b.slots, b.rows, b.where, decoder_.plan.max_rows, step.first_slot, b.scans, nullptr, mail});
+        ChooseArgs{b.slots, b.rows, b.where, decoder_.plan.max_rows, step.first_slot, b.scans, most_attended, mail});
   }
 
   template <class Args>
@@ -132,7 +140,7 @@ class Pass {
     product(what, dims_.width, what == SmallProduct::fc2 ? 4 * dims_.width : dims_.width,
             ResidualArgs{input(w, x), b.x, next_gain, b.operand, b.moments});
   }
-  void cross_attention(int layer, const std::vector<std::pair<int, int>>& alignment_heads) {
+  void cross_attention(int layer, const AlignmentHeads& alignment_heads) {
     const DecoderBuffers& b = decoder_.buffers;
     const int64_t of_layer = kHeadSize * dims_.heads, at = layer * of_layer;
     CrossAttentionArgs args = {b.table, b.q, static_cast<const uint16_t*>(decoder_.cross_k) + at,
@@ -174,17 +182,19 @@ int64_t decoder_buffers_bytes(const DecoderPlan& plan) {
   return lay_out(plan, nullptr, buffers);
 }
 
-std::vector<Launch> step_launches(const Decoder& decoder, const StepShape& shape, SlotMail* mail) {
+std::vector<Launch> step_launches(const Decoder& decoder, const StepShape& shape, SlotMail* mail,
+                                  const AlignmentHeads& alignment_heads) {
   Pass pass(decoder, shape.row_class, shape.n_groups);
   pass.embed(&shape);
-  for (int l = 0; l < decoder.plan.dims.decoder_layers; l++) pass.layer(l, {});
+  for (int l = 0; l < decoder.plan.dims.decoder_layers; l++) pass.layer(l, alignment_heads);
+  if (!alignment_heads.empty()) pass.most_attended(shape, alignment_heads);
   pass.logits();
-  pass.choose(shape, mail);
+  pass.choose(shape, alignment_heads.empty() ? nullptr : decoder.buffers.most_attended, mail);
   return pass.take();
 }
 
 std::vector<Launch> prompt_launches(const Decoder& decoder, int row_class, int n_groups,
-                                    const std::vector<std::pair<int, int>>& alignment_heads) {
+                                    const AlignmentHeads& alignment_heads) {
   Pass pass(decoder, row_class, n_groups);
   pass.embed(nullptr);
   for (int l = 0; l < decoder.plan.dims.decoder_layers; l++) pass.layer(l, alignment_heads);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/decode_attention.h"
@@ -41,6 +42,7 @@ struct DecoderBuffers {
   Moments* wanted_moments;
   float* logits;          // [64][padded_vocabulary]
   float* scores;          // [alignment heads][64][kRows]
+  int32_t* most_attended;  // [slots]
 };
 
 struct DecoderPlan {
@@ -70,13 +72,18 @@ struct StepShape {
   int n_groups;             // of up to 16 rows of one slot, no fewer than the slots have
 };
 
-// One token for every live row of some slots. mail: [slots], mapped.
-std::vector<Launch> step_launches(const Decoder& decoder, const StepShape& shape, SlotMail* mail);
+// (layer, head) pairs.
+using AlignmentHeads = std::vector<std::pair<int, int>>;
+
+// One token for every live row of some slots. mail: [slots], mapped. With alignment heads, the mail also has the position
+// at which they look most.
+std::vector<Launch> step_launches(const Decoder& decoder, const StepShape& shape, SlotMail* mail,
+                                  const AlignmentHeads& alignment_heads = {});
 
 // All layers over the rows of buffers.table, which the host has written: positions of prompts, in order, `where` of their
-// rows all 0. alignment_heads: (layer, head) pairs whose scores go to buffers.scores; may be empty.
+// rows all 0. The scores of alignment_heads, which may be empty, go to buffers.scores.
 std::vector<Launch> prompt_launches(const Decoder& decoder, int row_class, int n_groups,
-                                    const std::vector<std::pair<int, int>>& alignment_heads);
+                                    const AlignmentHeads& alignment_heads);
 
 // After either: raw logits of the n_rows rows of the table that buffers.wanted lists, into buffers.logits; with `out`
 // (mapped) also their probabilities, and those of buffers.next.

@@ -84,6 +84,12 @@ LaunchShape cross_attention_shape(int heads, int n_groups) {
           .shared_bytes = kCrossShared};
 }
 
+LaunchShape most_attended_shape(int n_slots, int heads) {
+  return {.grid_x = static_cast<uint32_t>(n_slots),
+          .threads = kAttendedThreads,
+          .shared_bytes = static_cast<uint32_t>((heads + kAttendedThreads / 32) * 8)};
+}
+
 std::string logits_kernel(WeightType type, int width, int row_class) {
   return "logits_" + weight_name(type) + "_" + std::to_string(width) + "_" + std::to_string(block_rows(row_class));
 }

@@ -211,6 +211,32 @@ TEST_CASE("full: cross attention: every number of heads") {
   for (int heads : {6, 8, 12, 16, 20}) check_cross(WeightType::f16, heads, 3, {{2, 5}, {0, 16}, {1, 1}}, {heads - 1}, false);
 }
 
+TEST_CASE("most attended: where the alignment heads' attention adds up most, of slots that step") {
+  constexpr int kSlots = 3, kHeads = 5, kFirst = 1;
+  std::vector<float> scores = normal(size_t{kHeads} * kMaxStepRows * kRows, 9, 2);
+  const std::vector<SlotState> states = {{1, 1, 1, 3, 0}, {1, 1, 1, 7, 0}, {1, 1, 0, 9, 0}};
+  std::vector<int32_t> expected(kSlots, -7);  // as it was
+  for (int head = 0; head < kHeads; head++) {  // past the window: never looked at
+    for (int t = kAudioContext; t < kRows; t++) scores[(head * kMaxStepRows + 7) * kRows + t] = 50;
+  }
+  std::vector<double> sum(kAudioContext);
+  for (int head = 0; head < kHeads; head++) {
+    const float* row = scores.data() + (head * kMaxStepRows + 7) * kRows;
+    double all = 0;
+    for (int t = 0; t < kAudioContext; t++) all += std::exp(double(row[t]));
+    for (int t = 0; t < kAudioContext; t++) sum[t] += std::exp(double(row[t])) / all;
+  }
+  expected[1] = int(std::max_element(sum.begin(), sum.end()) - sum.begin());
+  const DeviceArray<float> device_scores(scores);
+  const DeviceArray<SlotState> device_states(states);
+  for_each_schedule([&] {
+    const DeviceArray<int32_t> out(std::vector<int32_t>(kSlots, -7));
+    launch(kMostAttendedKernel, most_attended_shape(kSlots - kFirst, kHeads),
+           MostAttendedArgs{device_states.data(), kFirst, kHeads, device_scores.data(), out.data()});
+    CHECK(out.host() == expected);
+  });
+}
+
 TEST_CASE("decoder's attentions: bytes and bank conflicts as counted") {
   if (on_hardware()) return;
   const simt::Counters self = count([] { check_self(WeightType::f16, 1, {{0, 0, 100, 0}, {1, 2, 200, 0}}, false); });

@@ -33,9 +33,9 @@ struct Embedding {
 
   Embedding(int width, WeightType type)
       : width(width), type(type), tokens(normal(kVocabulary * width, 1, 0.3f)),
-        positions(normal(kTextContext * width, 2, 0.2f)), gains(normal(width, 3, 0.2f, 1)), tiles(tiles_bytes(kVocabulary, width, type)), scale(kVocabulary),
-        device_positions(positions), gain(gains), x(kMaxStepRows * width), operand(kMaxStepRows * width),
-        moments(kMaxStepRows * width / kMomentValues) {
+        positions(normal(kTextContext * width, 2, 0.2f)), gains(normal(width, 3, 0.2f, 1)),
+        tiles(tiles_bytes(kVocabulary, width, type)), scale(kVocabulary), device_positions(positions), gain(gains),
+        x(kMaxStepRows * width), operand(kMaxStepRows * width), moments(kMaxStepRows * width / kMomentValues) {
     std::vector<uint8_t> packed(tiles.size());
     std::vector<float> scales(kVocabulary);
     for (int tile = 0; tile < kVocabulary / 16; tile++) {
