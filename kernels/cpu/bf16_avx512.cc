@@ -45,6 +45,10 @@ static inline vf dot_bf16(vf sum, vi a, vi b) {  // as asm: see dot_u8_i8
   return sum;
 }
 #endif
+static inline vf load_bf16(const uint16_t* x) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
 #include "kernels/cpu/generic.h"
 }  // namespace
 

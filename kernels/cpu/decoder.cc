@@ -180,6 +180,7 @@ void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, cons
     product.rows = m;
     product.b = cross.keys(layer, wanted[h].second);
     product.groups = kHead / values_per_group(cross.key_type);
+    product.b_panel_bytes = int64_t(product.groups) * kernels_.panel * group_bytes(cross.key_type);
     product.last_panel = keys / kernels_.panel;
     product.b_scale = reinterpret_cast<const float*>(static_cast<const char*>(product.b) + int64_t(keys) * kHead);
     product.b_start = reinterpret_cast<const int32_t*>(product.b_scale + keys);

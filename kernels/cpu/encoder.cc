@@ -6,8 +6,21 @@
 namespace sotto::cpu {
 namespace {
 
-constexpr int kRowBlock = kAttentionRows;
-static_assert(kRowBlock % 6 == 0);
+constexpr int kHiddenPart = 512;  // columns of a feed-forward layer's middle that a block of rows has at once
+constexpr int kGap = 16;           // floats between rows, which else were a power of 2 apart
+constexpr int kLeastRows = 48;    // a multiple of the row tile and of any vector
+
+// Where blocks of rows start: large ones first, since each reads all weights, and small ones at the end, so that no
+// thread waits long for another.
+std::vector<int> block_starts(int rows, int threads) {
+  std::vector<int> starts = {0};
+  while (starts.back() < rows) {
+    const int left = rows - starts.back();
+    const int fair = threads == 1 ? left : left / (2 * threads) / kLeastRows * kLeastRows;
+    starts.push_back(std::min(rows, starts.back() + std::clamp(fair, kLeastRows, kAttentionRows)));
+  }
+  return starts;
+}
 
 }  // namespace
 
@@ -36,8 +49,10 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
       width_(model.dims.width),
       mel_((kMelFrames + 2) * model.dims.mel_bins),
       conv1_(kMelFrames + 2, width_, 0),
-      x_(kAudioContext * width_),
-      q_(kAudioContext * width_),
+      x_(kAudioContext * (width_ + kGap)),
+      q_(kAudioContext * (width_ + kGap)),
+      position_blocks_(block_starts(kAudioContext, team.threads())),
+      frame_blocks_(block_starts(kMelFrames, team.threads())),
       kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values) {
   std::vector<float> zeros(width_);
   for (const int row : {0, kMelFrames + 1}) {
@@ -46,24 +61,34 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
     kernels.operand[int(model.conv2.type)](around, Range::gelu);
   }
   for (int i = 0; i < team.threads(); i++) {
-    scratch_.push_back({OperandBuffer(kRowBlock, width_), OperandBuffer(kRowBlock, 4 * width_),
-                        Buffer<float>(kRowBlock * (4 * width_ + 16))});
+    scratch_.push_back({OperandBuffer(kAttentionRows, width_), OperandBuffer(kAttentionRows, kHiddenPart),
+                        Buffer<float>(kAttentionRows * (std::max(2 * width_, kHiddenPart) + kGap))});
   }
 }
 
-// Calls work(first, rows, scratch) for blocks of rows on all threads: enough blocks that no thread waits long.
+// Calls work(first, rows, scratch) for blocks of rows on all threads.
 template <class Work>
-void Encoder::for_blocks(int rows, const Work& work) {
-  const int pieces = team_.threads() * 8;
-  const int block = std::clamp((rows / pieces + 5) / 6 * 6, 24, kRowBlock);
-  team_.parallel_for((rows + block - 1) / block, 1, [&](int64_t from, int64_t to, int thread) {
-    for (int first = static_cast<int>(from) * block; first < std::min<int64_t>(rows, to * block); first += block)
-      work(first, std::min(block, rows - first), scratch_[thread]);
+void Encoder::for_blocks(const std::vector<int>& starts, const Work& work) {
+  team_.parallel_for(std::ssize(starts) - 1, 1, [&](int64_t from, int64_t to, int thread) {
+    for (int64_t i = from; i < to; i++) work(starts[i], starts[i + 1] - starts[i], scratch_[thread]);
   });
 }
 
+View Encoder::row_of(const Buffer<float>& rows, int first) const {
+  return {rows + first * int64_t(width_ + kGap), width_ + kGap};
+}
+
 void Encoder::product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c) const {
-  kernels_.product[int(linear.type)](product_of(linear, a, rows, epilogue, c, kernels_.panel));
+  product(linear, a, rows, epilogue, c, 0, linear.n);
+}
+
+// Columns [first, last) alone, into those of c.
+void Encoder::product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c, int first,
+                      int last) const {
+  Product product = product_of(linear, a, rows, epilogue, c, kernels_.panel);
+  product.first_panel = first / kernels_.panel;
+  product.last_panel = (last + kernels_.panel - 1) / kernels_.panel;
+  kernels_.product[int(linear.type)](product);
 }
 
 void Encoder::norm(const PackedNorm& norm, Type type, View x, int rows, const OperandBuffer& out) const {
@@ -80,7 +105,7 @@ Operand Encoder::operand(Type type, View x, int rows, int width, Range range, co
 void Encoder::run(const float* mel, const HeadKv& cross, float* out) {
   convolve(mel);
   for (int layer = 0; layer < model_.dims.encoder_layers; layer++) {
-    for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
+    for_blocks(position_blocks_, [&](int first, int rows, const Scratch& scratch) {
       attend(layer, first, rows, scratch);
       feed_forward(layer, first, rows, scratch);
       if (layer + 1 < model_.dims.encoder_layers) {
@@ -97,7 +122,7 @@ void Encoder::convolve(const float* mel) {
   const int bins = model_.dims.mel_bins;
   std::memcpy(mel_ + bins, mel, sizeof(float) * kMelFrames * bins);
   const Type type = model_.conv2.type;
-  for_blocks(kMelFrames, [&](int first, int rows, const Scratch& scratch) {
+  for_blocks(frame_blocks_, [&](int first, int rows, const Scratch& scratch) {
     const View c = {scratch.hidden.data(), width_};
     product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu, c);
     Rows to = conv1_.rows(type, {}, 1 + first, rows, width_);
@@ -105,14 +130,16 @@ void Encoder::convolve(const float* mel) {
     to.x_stride = c.stride;
     kernels_.operand[int(type)](to, Range::gelu);
   });
-  for_blocks(kAudioContext, [&](int first, int rows, const Scratch& scratch) {
+  for_blocks(position_blocks_, [&](int first, int rows, const Scratch& scratch) {
     const Rows from = conv1_.rows(type, {}, 2 * first, 0, width_);
     Product conv2 = product_of(model_.conv2, {from.out, 2 * from.out_stride, from.scale}, rows, Epilogue::gelu,
-                               {x_ + first * width_, width_}, kernels_.panel);
+                               row_of(x_, first), kernels_.panel);
     conv2.a_scale_stride = 2 * scales_of(width_);
     kernels_.product[int(type)](conv2);
-    for (int64_t i = int64_t(first) * width_; i < int64_t(first + rows) * width_; i++)
-      x_.data()[i] += model_.encoder_positions[i];
+    for (int r = first; r < first + rows; r++) {
+      const float* position = model_.encoder_positions + int64_t(r) * width_;
+      for (int i = 0; i < width_; i++) row_of(x_, r).x[i] += position[i];
+    }
     project(0, first, rows, scratch);
   });
 }
@@ -121,43 +148,62 @@ void Encoder::convolve(const float* mel) {
 void Encoder::project(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
   const Type type = block.qkv.type;
-  const View qkv = {scratch.hidden.data(), 3 * width_ + 16};
-  norm(block.attn_ln, type, {x_ + first * width_, width_}, rows, scratch.normed);
-  product(block.qkv, scratch.normed.operand(type, width_), rows, Epilogue::store, qkv);
-  for (int r = 0; r < rows; r++) std::memcpy(q_ + (first + r) * width_, qkv.row(r), sizeof(float) * width_);
-  kv_.write(kernels_, layer % 2, {qkv.x + width_, qkv.stride}, first, rows);
+  norm(block.attn_ln, type, row_of(x_, first), rows, scratch.normed);
+  const Operand a = scratch.normed.operand(type, width_);
+  const View kv = {scratch.hidden.data(), 2 * width_ + kGap};
+  product(block.qkv, a, rows, Epilogue::store, row_of(q_, first), 0, width_);
+  product(block.qkv, a, rows, Epilogue::store, {kv.x - width_, kv.stride}, width_, 3 * width_);
+  kv_.write(kernels_, layer % 2, kv, first, rows);
 }
 
 // x += attention of these rows over all.
 void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
   const auto attention = kernels_.attention[int(kv_.key_type)][int(kv_.value_type)];
-  const View attended = {scratch.hidden.data(), width_ + 16};
+  const View attended = {scratch.hidden.data(), width_ + kGap};
   for (int head = 0; head < model_.dims.heads; head++) {
-    attention({q_ + first * width_ + head * kHead, width_, rows, kv_.keys(layer % 2, head), kv_.values(layer % 2, head),
-               kAudioContext, attended.x + head * kHead, attended.stride});
+    HeadAttention one = {row_of(q_, first).x + head * kHead, width_ + kGap, rows, kv_.keys(layer % 2, head),
+                         kv_.values(layer % 2, head), kAudioContext, attended.x + head * kHead, attended.stride};
+    const bool last = head + 1 == model_.dims.heads;
+    one.next_k = last ? block.out.b : kv_.keys(layer % 2, head + 1);
+    one.next_v = last ? block.out.b : kv_.values(layer % 2, head + 1);
+    attention(one);
   }
   const Operand a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed);
-  product(block.out, a, rows, Epilogue::add, {x_ + first * width_, width_});
+  product(block.out, a, rows, Epilogue::add, row_of(x_, first));
 }
 
+// The middle of the layer is never there as a whole: a part of it is computed and used up in the second cache.
 void Encoder::feed_forward(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
-  const View x = {x_ + first * width_, width_}, hidden = {scratch.hidden.data(), 4 * width_ + 16};
+  const View x = row_of(x_, first), hidden = {scratch.hidden.data(), kHiddenPart + kGap};
+  const Type type = block.fc2.type;
   norm(block.mlp_ln, block.fc1.type, x, rows, scratch.normed);
-  product(block.fc1, scratch.normed.operand(block.fc1.type, width_), rows, Epilogue::gelu, hidden);
-  const Operand a = operand(block.fc2.type, hidden, rows, 4 * width_, Range::gelu, scratch.hidden_operand);
-  product(block.fc2, a, rows, Epilogue::add, x);
+  for (int part = 0; part < 4 * width_; part += kHiddenPart) {
+    product(block.fc1, scratch.normed.operand(block.fc1.type, width_), rows, Epilogue::gelu,
+            {hidden.x - part, hidden.stride}, part, part + kHiddenPart);
+    const Operand a = operand(type, hidden, rows, kHiddenPart, Range::gelu, scratch.hidden_operand);
+    Product fc2 = product_of(block.fc2, a, rows, Epilogue::add, x, kernels_.panel);
+    fc2.a_scale_stride = scales_of(kHiddenPart);
+    fc2.groups = kHiddenPart / values_per_group(type);
+    fc2.b = block.fc2.b + int64_t(part / values_per_group(type)) * kernels_.panel * group_bytes(type);
+    if (type == Type::i8) {
+      fc2.b_scale += part / kScaled * fc2.b_stride;
+      fc2.b_start += part / kScaled * fc2.b_stride;
+    }
+    if (part > 0) fc2.bias = nullptr;
+    kernels_.product[int(type)](fc2);
+  }
 }
 
 void Encoder::write_cross(int first, int rows, const Scratch& scratch, const HeadKv& cross, float* out) const {
-  Rows last = scratch.normed.rows(Type::f32, {x_ + first * width_, width_}, 0, rows, width_);
+  Rows last = scratch.normed.rows(Type::f32, row_of(x_, first), 0, rows, width_);
   last.out = out + first * width_;
   last.out_stride = width_ * 4;
   kernels_.norm[int(Type::f32)](last, model_.encoder_ln.weight, model_.encoder_ln.bias);
   const Type type = model_.types.encoder;
   const Operand a = operand(type, {out + first * width_, width_}, rows, width_, Range::symmetric, scratch.normed);
-  const View kv = {scratch.hidden.data(), 2 * width_ + 16};
+  const View kv = {scratch.hidden.data(), 2 * width_ + kGap};
   for (int layer = 0; layer < model_.dims.decoder_layers; layer++) {
     product(model_.decoder[layer].cross_kv, a, rows, Epilogue::store, kv);
     cross.write(kernels_, layer, kv, first, rows);

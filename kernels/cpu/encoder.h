@@ -50,9 +50,12 @@ class Encoder {
   void write_cross(int first, int rows, const Scratch& scratch, const HeadKv& cross, float* out) const;
   void norm(const PackedNorm& norm, Type type, View x, int rows, const OperandBuffer& out) const;
   Operand operand(Type type, View x, int rows, int width, Range range, const OperandBuffer& out) const;
+  View row_of(const Buffer<float>& rows, int first) const;
   void product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c) const;
+  void product(const PackedLinear& linear, const Operand& a, int rows, Epilogue epilogue, View c, int first,
+               int last) const;
   template <class Work>
-  void for_blocks(int rows, const Work& work);
+  void for_blocks(const std::vector<int>& starts, const Work& work);
 
   const PackedModel& model_;
   const Kernels& kernels_;
@@ -60,7 +63,8 @@ class Encoder {
   const int width_;
   Buffer<float> mel_;      // [1 + 3000 + 1][mel_bins], zeros around
   OperandBuffer conv1_;    // [1 + 3000 + 1][width], zeros around
-  Buffer<float> x_, q_;    // [1500][width]
+  Buffer<float> x_, q_;    // [1500][width and a gap]
+  const std::vector<int> position_blocks_, frame_blocks_;  // where blocks of rows start
   HeadKv kv_;              // of two layers, in turns
   std::vector<Scratch> scratch_;
 };

@@ -2,11 +2,11 @@
 //   vf, vi            vectors of kLanes f32 and int32
 //   kLanes, kVectors  lanes of a vector; vectors across a panel
 //   kTileRows         rows of the register tile
-//   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16 and store_bf16 then
-// and the functions splat, splat_i32, load_f32, load_i32, load_i8 (as f32), store_f32, store_u8 (of integers that are
-// cut to 0...255), fma, max, abs, reciprocal, round_i32, from_i32, times_power_of_2, sum_of, sums_of, largest_of,
-// any_at_least, first_of and dot_u8_i8. Only raw loops here: an inline library function compiled for one instruction set
-// could be the copy that the linker keeps for all.
+//   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16, load_bf16 and store_bf16 then
+// and the functions splat, splat_i32, load_f32, load_i32, load_i8 (as f32), store_f32, store_i32, store_u8 (of integers
+// that are cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,
+// times_power_of_2, sum_of, sums_of, largest_of, any_at_least and dot_u8_i8. Only raw loops here: an inline library
+// function compiled for one instruction set could be the copy that the linker keeps for all.
 
 typedef int32_t __attribute__((may_alias)) int32_a;
 constexpr int kHead64 = 64;

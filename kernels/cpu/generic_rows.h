@@ -1,19 +1,17 @@
 // Work on rows: LayerNorm, operands, exp2 and GELU; included by each instruction set's file (see generic.h).
 
-// 2^x for x <= 0, to 2e-7 of the value; below -100 it stays at 2^-100, so that no product of it is subnormal (such are
-// computed a hundred times slower).
+// 2^x for x <= 30, to 2e-7 of the value; below -100 it stays at 2^-100, so that no product of it is subnormal (such are
+// computed a hundred times slower). The polynomial is the best of its degree for 2^f, 0 <= f < 1: off by 8e-8.
 static inline vf exp2_negative(vf x) {
   x = max(x, splat(-100.0f));
-  const vi whole = round_i32(x);
-  const vf f = x - from_i32(whole);
-  vf p = splat(1.5403530e-4f);
-  p = fma(p, f, splat(1.3333558e-3f));
-  p = fma(p, f, splat(9.6181291e-3f));
-  p = fma(p, f, splat(5.5504109e-2f));
-  p = fma(p, f, splat(2.4022651e-1f));
-  p = fma(p, f, splat(6.9314718e-1f));
-  p = fma(p, f, splat(1.0f));
-  return times_power_of_2(p, whole);
+  const vf f = fraction(x);
+  vf p = splat(1.8775767e-3f);
+  p = fma(p, f, splat(8.9893400e-3f));
+  p = fma(p, f, splat(5.5826318e-2f));
+  p = fma(p, f, splat(2.4015362e-1f));
+  p = fma(p, f, splat(6.9315307e-1f));
+  p = fma(p, f, splat(9.9999993e-1f));
+  return times_power_of_2(p, x);
 }
 
 // max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, with erfc after Abramowitz & Stegun 7.1.26 (error 1.5e-7): error < 1e-6.

@@ -42,6 +42,7 @@ struct Product {
   int rows = 0;
   const void* b = nullptr;        // packed panels; the first is panel 0 of the matrix
   int groups = 0;                 // k / per_group
+  int64_t b_panel_bytes = 0;      // from one panel to the next
   int first_panel = 0, last_panel = 0;
   const float* bias = nullptr;    // [n], or null
   const float* b_scale = nullptr;   // i8: [scales_of(k)][n padded to panels]
@@ -68,8 +69,8 @@ struct Rows {
 };
 
 // Attention of one head: out[rows][64] = softmax(q kT / 8) v.
-constexpr int kKeyBlock = 128;       // keys under one step of the running softmax
-constexpr int kAttentionRows = 96;   // at most, in one call
+constexpr int kKeyBlock = 128;       // keys are packed for a multiple of so many
+constexpr int kAttentionRows = 192;  // at most, in one call
 constexpr int padded_keys(int n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
 
 // Bytes of one head's packed keys or values.
@@ -91,6 +92,8 @@ struct HeadAttention {
   int n_keys = 0;
   float* out = nullptr;      // [rows][64], rows out_stride floats apart
   int64_t out_stride = 0;
+  const void* next_k = nullptr;  // what is read after this: fetched ahead; any address will do
+  const void* next_v = nullptr;
 };
 
 // Writes rows [first, first + rows) of one head's k or v, f32 rows x_stride floats apart, into packed panels.

@@ -47,6 +47,7 @@ Product product_of(const PackedLinear& linear, const Operand& a, int rows, Epilo
   product.rows = rows;
   product.b = linear.b;
   product.groups = linear.groups();
+  product.b_panel_bytes = int64_t(linear.groups()) * panel * group_bytes(linear.type);
   product.last_panel = linear.panels(panel);
   product.bias = linear.bias;
   product.b_scale = linear.b_scale;

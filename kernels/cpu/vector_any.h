@@ -18,6 +18,9 @@ static inline vi load_i32(const int32_t* x) {
 }
 static inline vf load_i8(const int8_t* x) { return vf{float(x[0]), float(x[1]), float(x[2]), float(x[3])}; }
 static inline void store_f32(float* to, vf x) { __builtin_memcpy(to, &x, sizeof(x)); }
+static inline void store_i32(int32_t* to, vi x) { __builtin_memcpy(to, &x, sizeof(x)); }
+template <class Word>
+static inline vi gather_i32(const Word* x, int stride) { return vi{x[0], x[stride], x[2 * stride], x[3 * stride]}; }
 static inline void store_u8(uint8_t* to, vi x) {
   for (int i = 0; i < kLanes; ++i) to[i] = uint8_t(x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i]);
 }
@@ -30,7 +33,10 @@ static inline vi round_i32(vf x) {  // |x| < 2^22: the sum has no bits below 1
   return (vi)moved - 0x4b400000;
 }
 static inline vf from_i32(vi x) { return __builtin_convertvector(x, vf); }
-static inline vf times_power_of_2(vf x, vi power) { return (vf)((vi)x + (power << 23)); }
+static inline vf fraction(vf x) { return x - from_i32(round_i32(x - 0.5f)); }  // 0 to 1, both included
+static inline vf times_power_of_2(vf x, vf power) {  // x * 2^(power - fraction(power))
+  return (vf)((vi)x + (round_i32(power - 0.5f) << 23));
+}
 static inline float sum_of(vf x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 static inline float largest_of(vf x) {
   const float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
@@ -45,7 +51,6 @@ static inline bool any_at_least(vf x, vf limit) {
   const vi is = x >= limit;
   return (is[0] | is[1] | is[2] | is[3]) != 0;
 }
-static inline float first_of(vf x) { return x[0]; }
 static inline vi dot_by_bytes(vi sum, vi a, vi b) {
   for (int byte = 0; byte < 32; byte += 8) sum += (a >> byte & 255) * (b << (24 - byte) >> 24);
   return sum;

@@ -17,6 +17,11 @@ static inline vf load_i8(const int8_t* x) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
 }
 static inline void store_f32(float* to, vf x) { _mm256_storeu_ps(to, x); }
+static inline void store_i32(int32_t* to, vi x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), x); }
+static inline vi gather_i32(const void* x, int stride) {
+  const vi lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_i32gather_epi32(static_cast<const int*>(x), _mm256_mullo_epi32(lanes, splat_i32(stride)), 4);
+}
 static inline void store_f16(uint16_t* to, vf x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
@@ -33,8 +38,10 @@ static inline vf reciprocal(vf x) {  // one Newton step: 2^-22
 }
 static inline vi round_i32(vf x) { return _mm256_cvtps_epi32(x); }
 static inline vf from_i32(vi x) { return _mm256_cvtepi32_ps(x); }
-static inline vf times_power_of_2(vf x, vi power) {
-  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(power, 23)));
+static inline vf fraction(vf x) { return x - _mm256_floor_ps(x); }
+static inline vf times_power_of_2(vf x, vf power) {  // x * 2^floor(power)
+  const vi whole = _mm256_cvttps_epi32(_mm256_floor_ps(power));
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(whole, 23)));
 }
 static inline float sum_of(vf x) {
   __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -55,7 +62,6 @@ static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
 static inline bool any_at_least(vf x, vf limit) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, limit, _CMP_GE_OQ)) != 0;
 }
-static inline float first_of(vf x) { return _mm256_cvtss_f32(x); }
 #ifdef SOTTO_HAS_AVX_VNNI
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));

@@ -16,6 +16,11 @@ static inline vf load_i8(const int8_t* x) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
 }
 static inline void store_f32(float* to, vf x) { _mm512_storeu_ps(to, x); }
+static inline void store_i32(int32_t* to, vi x) { _mm512_storeu_si512(to, x); }
+static inline vi gather_i32(const void* x, int stride) {
+  const vi lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_i32gather_epi32(_mm512_mullo_epi32(lanes, splat_i32(stride)), x, 4);
+}
 static inline void store_f16(uint16_t* to, vf x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
@@ -31,9 +36,8 @@ static inline vf reciprocal(vf x) {  // one Newton step: 2^-23
 }
 static inline vi round_i32(vf x) { return _mm512_cvtps_epi32(x); }
 static inline vf from_i32(vi x) { return _mm512_cvtepi32_ps(x); }
-static inline vf times_power_of_2(vf x, vi power) {
-  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_slli_epi32(power, 23)));
-}
+static inline vf fraction(vf x) { return _mm512_reduce_ps(x, 9); }  // x - floor(x)
+static inline vf times_power_of_2(vf x, vf power) { return _mm512_scalef_ps(x, power); }  // x * 2^floor(power)
 static inline float sum_of(vf x) { return _mm512_reduce_add_ps(x); }
 static inline float largest_of(vf x) { return _mm512_reduce_max_ps(x); }
 static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
@@ -52,7 +56,6 @@ static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
   return _mm512_shuffle_f32x4(low, high, 0x88) + _mm512_shuffle_f32x4(low, high, 0xdd);
 }
 static inline bool any_at_least(vf x, vf limit) { return _mm512_cmp_ps_mask(x, limit, _CMP_GE_OQ) != 0; }
-static inline float first_of(vf x) { return _mm512_cvtss_f32(x); }
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {  // as asm: gcc 12 keeps the intrinsic's sums on the stack, 3 times slower
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
   return sum;
