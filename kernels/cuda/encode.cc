@@ -52,9 +52,22 @@ std::vector<Launch> encode_launches(const EncodeTask& task, const EncoderWeights
     launches.push_back(launch_of(product_kernel(what, width, dims.mel_bins, task.half, tile),
                                  product_shape(what, width, dims.decoder_layers, args.m, tile), args));
   };
-  const auto norm = [&](const NormWeights& ln) {
-    launches.push_back(launch_of(layer_norm_kernel(width, task.half), layer_norm_shape(m),
-                                 LayerNormArgs{buffers.x, ln.weight, ln.bias, buffers.y, m}));
+  const auto scales_of = [&](std::byte* half, int columns) {
+    return reinterpret_cast<float*>(half + int64_t{m} * columns);
+  };
+  const auto norm = [&](const NormWeights& ln, bool bytes) {
+    float* const scales = bytes ? scales_of(buffers.y, width) : nullptr;
+    launches.push_back(launch_of(bytes ? layer_norm_s8_kernel(width) : layer_norm_kernel(width, task.half),
+                                 layer_norm_shape(m),
+                                 LayerNormArgs{buffers.x, ln.weight, ln.bias, buffers.y, m, scales}));
+  };
+  const auto wide_product = [&](Product what, int tile, std::byte* a, const ProductWeights& w, void* to) {
+    if (!task.bytes) return product(what, tile, a, w, to);
+    ProductS8Args args = {.product = {.a = a, .w = w.w, .bias = w.bias, .to = to, .m = m},
+                          .a_scales = scales_of(a, product_k(what, width, dims.mel_bins)),
+                          .w_scales = w.scales};
+    if (what == Product::fc1) args.to_scales = scales_of(buffers.hidden, 4 * width);
+    launches.push_back(launch_of(product_s8_kernel(what, width, task.half), product_s8_shape(what, width, m), args));
   };
 
   launches.push_back(launch_of(mel_operand_kernel(task.half), mel_operand_shape(windows, dims.mel_bins),
@@ -62,17 +75,17 @@ std::vector<Launch> encode_launches(const EncodeTask& task, const EncoderWeights
   product(Product::conv1, tiles.conv1, buffers.mel, weights.conv1, buffers.conv1);
   product(Product::conv2, tiles.x, buffers.conv1, weights.conv2, buffers.x);
   for (const EncoderLayerWeights& layer : weights.layers) {
-    norm(layer.attn_ln);
-    product(Product::qkv, tiles.qkv, buffers.y, layer.qkv, buffers.qkv);
+    norm(layer.attn_ln, task.bytes);
+    wide_product(Product::qkv, tiles.qkv, buffers.y, layer.qkv, buffers.qkv);
     launches.push_back(launch_of(encoder_attention_kernel(task.half, tiles.queries),
                                  encoder_attention_shape(windows, dims.heads, tiles.queries),
                                  EncoderAttentionArgs{buffers.qkv, buffers.y, dims.heads}));
     product(Product::out, tiles.x, buffers.y, layer.out, buffers.x);
-    norm(layer.mlp_ln);
-    product(Product::fc1, tiles.fc1, buffers.y, layer.fc1, buffers.hidden);
-    product(Product::fc2, tiles.x, buffers.hidden, layer.fc2, buffers.x);
+    norm(layer.mlp_ln, task.bytes);
+    wide_product(Product::fc1, tiles.fc1, buffers.y, layer.fc1, buffers.hidden);
+    wide_product(Product::fc2, tiles.x, buffers.hidden, layer.fc2, buffers.x);
   }
-  norm(weights.ln);
+  norm(weights.ln, false);
   product(Product::cross_kv, 0, buffers.y, weights.cross_kv, task.cross_k);
   return launches;
 }

@@ -28,7 +28,8 @@ Launch launch_of(std::string kernel, const LaunchShape& shape, const Args& args)
   return launch;
 }
 
-// Scratch memory of `windows` windows, in the order of shapes.h; qkv and hidden share theirs.
+// Scratch memory of `windows` windows, in the order of shapes.h; qkv and hidden share theirs. In bytes, y and hidden take
+// the first half of their memory, and their scales [columns / 128][rows] begin at the second.
 struct EncoderBuffers {
   std::byte *mel, *conv1, *y, *qkv, *hidden;  // half
   float* x;
@@ -44,6 +45,7 @@ struct EncodeTask {
   const float* mel;      // [windows][3000][mel_bins], the host's memory if it is mapped
   const int32_t* slots;  // [windows], on the device
   void *cross_k, *cross_v;  // half [slots][decoder layers][heads][kRows][64]
+  bool bytes = false;       // qkv, fc1 and fc2 of the weights are int8, and so are those products
 };
 
 // After the last launch, buffers.y holds the encoder's output, half [windows][kRows][width].

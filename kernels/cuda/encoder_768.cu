@@ -3,4 +3,5 @@
 namespace sotto::cuda {
 ENCODER_KERNELS(f16, 768)
 ENCODER_KERNELS(bf16, 768)
+ENCODER_S8_KERNELS(768)
 }  // namespace sotto::cuda

@@ -36,9 +36,23 @@ LaunchShape product_shape(Product product, int width, int decoder_layers, int m,
           .shared_bytes = static_cast<uint32_t>(t.bytes())};
 }
 
+std::string product_s8_kernel(Product product, int width, Half half) {
+  const std::string type = product == Product::qkv ? std::string("_") + half_name(half) : "";
+  return product_name(product) + std::string("_s8") + type + "_" + std::to_string(width);
+}
+
+LaunchShape product_s8_shape(Product product, int width, int m) {
+  return {.grid_x = blocks(product_n(product, width, 0), kByteTile.n),
+          .grid_y = blocks(m, kByteTile.m),
+          .threads = static_cast<uint32_t>(kByteTile.threads()),
+          .shared_bytes = static_cast<uint32_t>(kByteTile.bytes())};
+}
+
 std::string layer_norm_kernel(int width, Half half) {
   return "layer_norm_" + half_name(half) + "_" + std::to_string(width);
 }
+
+std::string layer_norm_s8_kernel(int width) { return "layer_norm_s8_" + std::to_string(width); }
 
 LaunchShape layer_norm_shape(int m) {
   return {.grid_x = blocks(m, kLayerNormThreads / 32), .threads = kLayerNormThreads};

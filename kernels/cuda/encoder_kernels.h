@@ -30,6 +30,18 @@ struct ProductArgs {
 std::string product_kernel(Product product, int width, int bins, Half half, int tile);
 LaunchShape product_shape(Product product, int width, int decoder_layers, int m, int tile);
 
+// ---- product_s8.cuh: qkv, fc1 and fc2 with both operands in bytes ----------------------------------------------------
+
+struct ProductS8Args {
+  ProductArgs product;    // a and w int8; fc1: `to` as well
+  const float* a_scales;  // [k / 128][m]: what one of a's values is worth
+  const float* w_scales;  // [k / 128][n], in the order of w's rows
+  float* to_scales;       // fc1: [4 width / 128][m]
+};
+
+std::string product_s8_kernel(Product product, int width, Half half);
+LaunchShape product_s8_shape(Product product, int width, int m);
+
 // ---- layer_norm.cuh ------------------------------------------------------------------------------------------------
 
 constexpr int kLayerNormThreads = 128;  // one row for each warp
@@ -38,11 +50,13 @@ struct LayerNormArgs {
   const float* x;       // [m][width]
   const float* weight;  // [width]
   const float* bias;    // [width]
-  void* y;              // half [m][width]
+  void* y;              // half [m][width], or int8
   int32_t m;
+  float* scales;        // int8: [width / 128][m]
 };
 
 std::string layer_norm_kernel(int width, Half half);
+std::string layer_norm_s8_kernel(int width);
 LaunchShape layer_norm_shape(int m);
 
 // ---- encoder_attention.cuh -----------------------------------------------------------------------------------------

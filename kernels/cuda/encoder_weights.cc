@@ -1,6 +1,7 @@
 #include "kernels/cuda/encoder_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -26,13 +27,17 @@ class Parts {
 };
 
 // Sets every pointer, from `base` on; returns the bytes that all take.
-int64_t lay_out(const Dims& dims, const std::byte* base, EncoderWeights& to) {
+int64_t lay_out(const Dims& dims, bool bytes, const std::byte* base, EncoderWeights& to) {
   const int width = dims.width;
   Parts parts(base);
   const auto product = [&](Product what) {
-    const int64_t n = product_n(what, width, dims.decoder_layers);
-    const std::byte* w = parts.take(n * product_k(what, width, dims.mel_bins) * 2);
-    return ProductWeights{w, parts.take_f32(n)};
+    const int64_t n = product_n(what, width, dims.decoder_layers), k = product_k(what, width, dims.mel_bins);
+    const bool in_bytes = bytes && can_be_bytes(what);
+    ProductWeights weights;
+    weights.w = parts.take(n * k * (in_bytes ? 1 : 2));
+    weights.bias = parts.take_f32(n);
+    weights.scales = in_bytes ? parts.take_f32(n * k / kScaled) : nullptr;
+    return weights;
   };
   const auto norm = [&] {
     const float* weight = parts.take_f32(width);
@@ -66,7 +71,19 @@ struct Part {
   bool for_attention = false;  // a column of y is the one that attention's sums want in its place
 };
 
-void pack_part(const Part& part, Product what, int k, Half half, const ProductWeights& to) {
+// Row `place` of n, each 128 values scaled to 127.
+void quantise_row(const std::vector<float>& row, int place, int64_t n, const ProductWeights& to) {
+  auto* const bytes = static_cast<int8_t*>(const_cast<void*>(to.w)) + int64_t{place} * std::ssize(row);
+  for (int first = 0; first < std::ssize(row); first += kScaled) {
+    float most = 0;
+    for (int i = first; i < first + kScaled; i++) most = std::max(most, std::fabs(row[i]));
+    const float scale = most > 0 ? most / 127 : 1;
+    for (int i = first; i < first + kScaled; i++) bytes[i] = static_cast<int8_t>(std::lrint(row[i] / scale));
+    const_cast<float*>(to.scales)[first / kScaled * n + place] = scale;
+  }
+}
+
+void pack_part(const Part& part, Product what, int64_t n, int k, Half half, const ProductWeights& to) {
   const Stored& weight = part.linear.weight;
   const int run = column_run(what), channels = static_cast<int>(weight.cols) / part.taps;
   auto* const w = static_cast<uint16_t*>(const_cast<void*>(to.w));
@@ -78,6 +95,10 @@ void pack_part(const Part& part, Product what, int k, Half half, const ProductWe
     read_rows(weight, i, 1, row.data());
     const int column = part.column + (part.for_attention ? mma_column(i, 8) : i);
     bias[bias_place(column, run)] = from_bias[i];
+    if (to.scales) {
+      quantise_row(row, mma_column(column, run), n, to);
+      continue;
+    }
     uint16_t* const packed = w + int64_t{mma_column(column, run)} * k;
     for (int c = 0; c < channels; c++) {
       for (int tap = 0; tap < part.taps; tap++) packed[tap * channels + c] = half_of(row[c * part.taps + tap], half);
@@ -95,24 +116,25 @@ void copy_norm(const Norm& from, const NormWeights& to) {
 
 }  // namespace
 
-EncoderWeights encoder_weights(const Dims& dims, const std::byte* base) {
+EncoderWeights encoder_weights(const Dims& dims, const std::byte* base, bool bytes) {
   EncoderWeights weights;
-  lay_out(dims, base, weights);
+  lay_out(dims, bytes, base, weights);
   return weights;
 }
 
-int64_t encoder_weights_bytes(const Dims& dims) {
+int64_t encoder_weights_bytes(const Dims& dims, bool bytes) {
   EncoderWeights weights;
-  return lay_out(dims, nullptr, weights);
+  return lay_out(dims, bytes, nullptr, weights);
 }
 
-void pack_encoder(const Weights& weights, Half half, Team& team, std::byte* base) {
+void pack_encoder(const Weights& weights, Half half, Team& team, std::byte* base, bool bytes) {
   const Dims& dims = weights.dims;
   const int width = dims.width;
-  const EncoderWeights to = encoder_weights(dims, base);
+  const EncoderWeights to = encoder_weights(dims, base, bytes);
   std::vector<std::function<void()>> work;  // pieces that don't touch each other
   const auto product = [&](const ProductWeights& packed, Product what, Part part) {
-    work.push_back([=] { pack_part(part, what, product_k(what, width, dims.mel_bins), half, packed); });
+    const int n = product_n(what, width, dims.decoder_layers), k = product_k(what, width, dims.mel_bins);
+    work.push_back([=] { pack_part(part, what, n, k, half, packed); });
   };
   product(to.conv1, Product::conv1, {weights.conv1, 0, 3});
   product(to.conv2, Product::conv2, {weights.conv2, 0, 3});

@@ -15,6 +15,7 @@ namespace sotto::cuda {
 struct ProductWeights {
   const void* w;      // half [n][product_k]: row mma_column(c) for column c of y; convolutions have taps outermost
   const float* bias;  // [n]: at bias_place(c) for column c
+  const float* scales;  // where w is in bytes: [k / 128][n], in the order of w's rows
 };
 struct NormWeights {
   const float* weight;  // [width]
@@ -37,11 +38,11 @@ struct EncoderWeights {
   ProductWeights cross_kv;  // key and value of each decoder layer stacked
 };
 
-// Where everything is in a blob that lies at `base`, on the device or on the host.
-EncoderWeights encoder_weights(const Dims& dims, const std::byte* base);
-int64_t encoder_weights_bytes(const Dims& dims);
+// Where everything is in a blob that lies at `base`, on the device or on the host. bytes: qkv, fc1 and fc2 are int8.
+EncoderWeights encoder_weights(const Dims& dims, const std::byte* base, bool bytes = false);
+int64_t encoder_weights_bytes(const Dims& dims, bool bytes = false);
 
 // Fills a blob in the host's memory.
-void pack_encoder(const Weights& weights, Half half, Team& team, std::byte* base);
+void pack_encoder(const Weights& weights, Half half, Team& team, std::byte* base, bool bytes = false);
 
 }  // namespace sotto::cuda

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/layer_norm.cuh"
-#include "kernels/cuda/product.cuh"
+#include "kernels/cuda/product_s8.cuh"
 
 #define PRODUCT_KERNEL(what, suffix, T, width, bins, tile, tile_name)                            \
   KERNEL(what##_##T##_##width##suffix##_##tile_name, kTileThreads, 2, ProductArgs) {             \
@@ -17,9 +17,20 @@
   PRODUCT_KERNEL(fc1, , T, width, 80, tile, tile_name)                    \
   PRODUCT_KERNEL(fc2, , T, width, 80, tile, tile_name)
 
-#define ENCODER_KERNELS(T, width)                                                                        \
-  PRODUCT_KERNELS(T, width, 0, 128x128)                                                                  \
-  PRODUCT_KERNELS(T, width, 1, 128x64)                                                                   \
-  PRODUCT_KERNELS(T, width, 2, 64x64)                                                                    \
-  PRODUCT_KERNEL(cross_kv, , T, width, 80, 0, 128x128) /* so many columns that it always fills a chip */ \
+#define PRODUCT_S8_KERNEL(what, suffix, T, width)                                                              \
+  KERNEL(what##_s8##suffix##_##width, kByteThreads, 1, ProductS8Args) {                                       \
+    multiply_s8<T, Product::what, width>(args);                                                               \
+  }
+
+// Of one type of half, and of bytes.
+#define ENCODER_KERNELS(T, width)                                                                             \
+  PRODUCT_KERNELS(T, width, 0, 128x128)                                                                       \
+  PRODUCT_KERNELS(T, width, 1, 128x64)                                                                        \
+  PRODUCT_KERNELS(T, width, 2, 64x64)                                                                         \
+  PRODUCT_KERNEL(cross_kv, , T, width, 80, 0, 128x128) /* so many columns that it always fills a chip */      \
+  PRODUCT_S8_KERNEL(qkv, _##T, T, width)                                                                      \
   KERNEL(layer_norm_##T##_##width, kLayerNormThreads, 4, LayerNormArgs) { layer_norm<T, width>(args); }
+#define ENCODER_S8_KERNELS(width)                                                                             \
+  PRODUCT_S8_KERNEL(fc1, , s8x2, width)                                                                       \
+  PRODUCT_S8_KERNEL(fc2, , s8x2, width)                                                                       \
+  KERNEL(layer_norm_s8_##width, kLayerNormThreads, 4, LayerNormArgs) { layer_norm<s8x2, width>(args); }

@@ -13,14 +13,12 @@
 // measured: 70 % on sm_80, 80 % on sm_86, 89 and 120, 60 % on sm_90, 28 % on sm_100, times the fill of the last wave.
 //
 // A warp holds 64 x 64, 64 x 32 or 32 x 32 of y in registers; 64 x 64 reads 4 KB of shared memory for 32 mma, half of
-// what their time allows. Rows in shared memory are tile.k values, their 16-byte chunks exchanged so that the eight rows
-// of an ldmatrix lie in different banks. One barrier a stage: when all warps have passed it, the stage that was read
-// before it is free for the copy that is issued after it.
+// what their time allows (operands.cuh). The next step's operands are read while this one's are multiplied.
 #pragma once
 
 #include "kernels/cuda/encoder_kernels.h"
-#include "kernels/cuda/fragments.cuh"
 #include "kernels/cuda/gelu.cuh"
+#include "kernels/cuda/operands.cuh"
 
 namespace sotto::cuda {
 
@@ -71,8 +69,9 @@ DEVICE void store_x(const ProductArgs& args, int m, int n, f32x4 y) {
 }
 
 // What shapes.h and tiles.h say of one product, worked out before the kernel.
-template <Product kProduct, int kWidth, int kBins, int kTileIndex>
-struct Shape {
+template <Product kWhich, int kWidth, int kBins, int kTileIndex>
+struct HalfShape {
+  static constexpr Product kProduct = kWhich;
   static constexpr Tile kTile = kTiles[kTileIndex];
   static constexpr int kThreads = kTile.threads();
   static constexpr int kK = product_k(kProduct, kWidth, kBins), kLda = product_lda(kProduct, kWidth, kBins);
@@ -80,99 +79,53 @@ struct Shape {
   static constexpr int kRun = column_run(kProduct);
 };
 
-template <class T, Product kProduct, int kWidth, int kBins, int kTileIndex>
-DEVICE void multiply(const ProductArgs& args) {
-  using S = Shape<kProduct, kWidth, kBins, kTileIndex>;
-  constexpr Tile kTile = S::kTile;
-  constexpr int kK = S::kK, kSteps = kTile.k / 16;
-  constexpr int kM = kTile.m / kTile.warps_m / 16, kN = kTile.n / kTile.warps_n / 8;  // mma tiles of a warp
-  constexpr int kChunks = kTile.k / 8, kRowStep = S::kThreads / kChunks, kStage = (kTile.m + kTile.n) * kTile.k;
-  static_assert(kK % kTile.k == 0 && kN % 4 == 0 && kRowStep % 8 == 0 && kTile.m % kRowStep == 0);
-
-  T* const shared = reinterpret_cast<T*>(shared_memory());
-  const int m0 = block_y() * kTile.m, n0 = block_x() * kTile.n;
-
-  // This thread copies one chunk of every kRowStep-th row of both tiles.
-  const int copy_row = thread() / kChunks, copy_chunk = thread() % kChunks;
-  const T* const a = static_cast<const T*>(args.a) + copy_chunk * 8;
-  const T* const w = static_cast<const T*>(args.w) + int64_t{n0 + copy_row} * kK + copy_chunk * 8;
-  const int copy_to = chunk_at<kChunks>(copy_row, copy_chunk);
-  int64_t a_row[kTile.m / kRowStep];
-#pragma unroll
-  for (int i = 0; i < kTile.m / kRowStep; i++) {
-    const int m = m0 + copy_row + i * kRowStep;
-    a_row[i] = int64_t{m < args.m ? m : args.m - 1} * S::kLda;
-  }
-  const auto copy_stage = [&](int stage, int k) {
-    T* const to = shared + stage * kStage + copy_to;
-#pragma unroll
-    for (int i = 0; i < kTile.m / kRowStep; i++) cp_async_16(to + i * kRowStep * kTile.k, a + a_row[i] + k);
-#pragma unroll
-    for (int i = 0; i < kTile.n / kRowStep; i++) {
-      cp_async_16(to + (kTile.m + i * kRowStep) * kTile.k, w + int64_t{i * kRowStep} * kK + k);
-    }
-  };
-
-  // The rows whose chunks this lane gives to ldmatrix; a step of 16 values further on they are at `^ 16 * step`.
-  const int warp_m = warp() / kTile.warps_n * (kM * 16), warp_n = warp() % kTile.warps_n * (kN * 8);
-  const int a_at = chunk_at<kChunks>(warp_m + lane() % 16, lane() / 16);
-  const int w_at = chunk_at<kChunks>(kTile.m + warp_n + lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
-  const auto read_step = [&](const T* stage, int step, uint32_t (&a_part)[kM][4], uint32_t (&w_part)[kN][2]) {
-#pragma unroll
-    for (int i = 0; i < kM; i++) ldmatrix_x4(a_part[i], stage + i * 16 * kTile.k + (a_at ^ step * 16));
-#pragma unroll
-    for (int j = 0; j < kN; j += 2) ldmatrix_pair(w_part[j], w_part[j + 1], stage + j * 8 * kTile.k + (w_at ^ step * 16));
-  };
-
-  float y[kM][kN][4] = {};
-#pragma unroll
-  for (int stage = 0; stage < kTile.stages - 1; stage++) {
-    if (stage * kTile.k < kK) copy_stage(stage, stage * kTile.k);
-    cp_async_commit();
-  }
-  int stage = 0;
-#pragma unroll 1
-  for (int k = 0; k < kK; k += kTile.k) {
-    cp_async_wait<kTile.stages - 2>();
-    sync_threads();
-    const int read_before = stage == 0 ? kTile.stages - 1 : stage - 1, k_ahead = k + (kTile.stages - 1) * kTile.k;
-    if (k_ahead < kK) copy_stage(read_before, k_ahead);
-    cp_async_commit();
-    const T* const tiles = shared + stage * kStage;
-    uint32_t a_part[2][kM][4], w_part[2][kN][2];
-    read_step(tiles, 0, a_part[0], w_part[0]);
-#pragma unroll
-    for (int step = 0; step < kSteps; step++) {
-      if (step + 1 < kSteps) read_step(tiles, step + 1, a_part[(step + 1) % 2], w_part[(step + 1) % 2]);
-      mma_tile<T>(y, a_part[step % 2], w_part[step % 2]);
-    }
-    stage = stage + 1 == kTile.stages ? 0 : stage + 1;
-  }
-
-  // A lane has two columns of each eight: kRun neighbouring ones of y in every kRun / 2 eights (mma_column).
+// Sums of a warp, with their bias, become what the product is for.
+template <class T, class S, int kWidth, class Tiles>
+DEVICE void store_sums(const ProductArgs& args, const Tiles& tiles, const float (&y)[Tiles::kM][Tiles::kN][4]) {
   constexpr int kRun = S::kRun;
+  // A lane has two columns of each eight: kRun neighbouring ones of y in every kRun / 2 eights (mma_column).
 #pragma unroll
-  for (int j = 0; j < kN; j += kRun / 2) {
-    const int n = n0 + warp_n + j * 8 + lane() % 4 * kRun;
+  for (int j = 0; j < Tiles::kN; j += kRun / 2) {
+    const int n = tiles.n0 + tiles.warp_n + j * 8;  // of the first eight
+
     f32x4 bias[kRun / 4];
 #pragma unroll
     for (int i = 0; i < kRun / 4; i++) {
-      bias[i] = load_readonly(reinterpret_cast<const f32x4*>(args.bias + n0 + warp_n + j * 8 + i * 16) + lane() % 4);
+      bias[i] = load_readonly(reinterpret_cast<const f32x4*>(args.bias + n + i * 16) + lane() % 4);
     }
 #pragma unroll
-    for (int i = 0; i < 2 * kM; i++) {  // rows lane / 4 and lane / 4 + 8 of each 16
-      const int m = m0 + warp_m + i * 8 + lane() / 4;
+    for (int i = 0; i < 2 * Tiles::kM; i++) {  // rows lane / 4 and lane / 4 + 8 of each 16
+      const int m = tiles.m0 + tiles.warp_m + i * 8 + lane() / 4;
       if (m >= args.m) continue;
       float run[kRun];
 #pragma unroll
       for (int l = 0; l < kRun; l++) run[l] = y[i / 2][j + l / 2][i % 2 * 2 + l % 2] + bias[l / 4].v[l % 4];
       if constexpr (S::kWritesX) {
-        store_x<kProduct, kWidth>(args, m, n, {run[0], run[1], run[2], run[3]});
+        store_x<S::kProduct, kWidth>(args, m, n + lane() % 4 * kRun, {run[0], run[1], run[2], run[3]});
       } else {
-        store_half<T, kProduct, kWidth>(args, m, n, run);
+        store_half<T, S::kProduct, kWidth>(args, m, n + lane() % 4 * kRun, run);
       }
     }
   }
+}
+
+template <class T, Product kProduct, int kWidth, int kBins, int kTileIndex>
+DEVICE void multiply(const ProductArgs& args) {
+  using S = HalfShape<kProduct, kWidth, kBins, kTileIndex>;
+  const Operands<T, S> tiles(args.a, args.w, args.m);
+  constexpr int kM = tiles.kM, kN = tiles.kN, kSteps = S::kTile.k / 16;
+  static_assert(kN % (S::kRun / 2) == 0);
+  float y[kM][kN][4] = {};
+  tiles.stream([&](int stage, int) {
+    uint32_t a[2][kM][4], w[2][kN][2];
+    tiles.read(stage, 0, a[0], w[0]);
+#pragma unroll
+    for (int step = 0; step < kSteps; step++) {
+      if (step + 1 < kSteps) tiles.read(stage, step + 1, a[(step + 1) % 2], w[(step + 1) % 2]);
+      mma_tile<T>(y, a[step % 2], w[step % 2]);
+    }
+  });
+  store_sums<T, S, kWidth>(args, tiles, y);
 }
 
 }  // namespace sotto::cuda

@@ -78,6 +78,11 @@ constexpr bool writes_x(Product product) {
   return product == Product::conv2 || product == Product::out || product == Product::fc2;
 }
 
+// Whether both operands can be bytes with a scale for each 128 values.
+constexpr bool can_be_bytes(Product product) {
+  return product == Product::qkv || product == Product::fc1 || product == Product::fc2;
+}
+
 // Columns of y that a lane of the product writes at once: 16 bytes.
 constexpr int column_run(Product product) { return writes_x(product) ? 4 : 8; }
 

@@ -24,6 +24,11 @@ static_assert(kTiles[0].threads() == kTileThreads && kTiles[1].threads() == kTil
               kTiles[2].threads() == kTileThreads);
 constexpr const char* kTileNames[] = {"128x128", "128x64", "64x64"};
 
+// That of the products of bytes, whose k counts pairs of them: 128 values, which share a scale.
+constexpr Tile kByteTile = {128, 128, 64, 2, 4, 3};
+constexpr int kScaled = 128, kByteThreads = 256;
+static_assert(kByteTile.k * 2 == kScaled && kByteTile.n == kScaled && kByteTile.threads() == kByteThreads);
+
 // Predicted blocks of a tile on one SM at a time: 255 registers a thread allow two, shared memory the rest.
 constexpr int blocks_per_sm(const Tile& tile, int shared_bytes_per_sm) {
   const int by_shared = shared_bytes_per_sm / (tile.bytes() + 1024);  // the driver keeps 1 KB of each block's

@@ -84,22 +84,25 @@ class EncoderMaker {
 // One model as the plain network and as the kernels have it.
 template <class T>
 struct EncoderModel {
-  explicit EncoderModel(const Dims& dims) : EncoderModel(EncoderMaker<T>().make(dims)) {}
-  explicit EncoderModel(std::shared_ptr<const Weights> weights)
-      : dims(weights->dims), plain(reference::read_model(weights, team)), blob(packed(*weights)),
-        device(cuda::encoder_weights(dims, blob.data())) {}
+  explicit EncoderModel(const Dims& dims, bool bytes = false) : EncoderModel(EncoderMaker<T>().make(dims), bytes) {}
+  explicit EncoderModel(std::shared_ptr<const Weights> weights, bool bytes = false)
+      : bytes(bytes), dims(weights->dims), plain(reference::read_model(weights, team)), host_blob(packed(*weights)),
+        blob(host_blob), device(cuda::encoder_weights(dims, blob.data(), bytes)),
+        host(cuda::encoder_weights(dims, host_blob.data(), bytes)) {}
 
   std::vector<std::byte> packed(const Weights& weights) {
-    std::vector<std::byte> bytes(cuda::encoder_weights_bytes(dims));
-    cuda::pack_encoder(weights, kHalf<T>, team, bytes.data());
-    return bytes;
+    std::vector<std::byte> result(cuda::encoder_weights_bytes(dims, bytes));
+    cuda::pack_encoder(weights, kHalf<T>, team, result.data(), bytes);
+    return result;
   }
 
+  bool bytes;
   Team team{0};
   Dims dims;
   reference::Model plain;
+  std::vector<std::byte> host_blob;
   DeviceArray<std::byte> blob;
-  cuda::EncoderWeights device;
+  cuda::EncoderWeights device, host;  // the same layout in the two blobs
 };
 
 }  // namespace sotto::test
