@@ -1,6 +1,6 @@
 // y = x w^T + bias for 1 to 64 rows, bound by the bytes of w.
 //
-// Contract: x half [64][k]; w in tiles of 16 outputs x 32 values (pack_decoder.h); rows from the table's n_rows on are
+// Contract: x half [64][k]; w in tiles of 16 outputs x 32 values (decoder_weights.h); rows from the table's n_rows on are
 // computed and never stored. Each warp sums a fixed part of k and the parts are added in order, so that a row's result
 // depends on nothing but the row: not on other rows, nor on the class that the kernel is compiled for.
 //
@@ -10,9 +10,9 @@
 // barrier before the last sum; the weights are on their way before a norm's moments are merged.
 //
 // Roofline: bytes n k (2, or 1 for int8) + rows k 2 (n / (16 tiles)) from L2; operations 2 n k rows. With 8 rows 8
-// operations a byte, with 64 rows 64, where an H200 has 206 and an A100 200: memory is the limit. large-v3's qkv at 8 rows:
-// 9.83 MB, 2.9 us of 3.35 TB/s. Predicted share; not measured: 70 to 80 % for widths from 1024 on, where a launch takes
-// longer than it starts up; below 40 % for 384 and 512, whose 0.3 to 2 MB are latency.
+// operations a byte, with 64 rows 64, where an H200 has 206 and an A100 150 to 200: memory is the limit. large-v3's qkv at
+// 8 rows: 9.83 MB, 2.0 us of an H200's 4.8 TB/s. Predicted share; not measured: 70 to 80 % for widths from 1024 on, where
+// a launch takes longer than it starts up; below 40 % for 384 and 512, whose 0.3 to 2 MB are latency.
 #pragma once
 
 #include "kernels/cuda/gelu.cuh"

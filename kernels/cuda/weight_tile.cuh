@@ -1,5 +1,5 @@
 // The decoder's weights as they lie in memory: tiles of 16 outputs x 32 values, each the A fragments of two mma.m16n8k16
-// for its 32 lanes, 16 bytes a lane and load. pack_decoder.h has the host's side.
+// for its 32 lanes, 16 bytes a lane and load. decoder_weights.h has the host's side.
 #pragma once
 
 #include "kernels/cuda/ptx.cuh"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,9 +29,9 @@ namespace {
 constexpr int kSlots = 3, kMaxSlotRows = 5;
 
 // What a host does with the lists.
-class Driver {
+class DecoderHost {
  public:
-  Driver(std::shared_ptr<const Weights> weights, WeightType type)
+  DecoderHost(std::shared_ptr<const Weights> weights, WeightType type)
       : weights_(std::move(weights)), dims_(weights_->dims), special_(special_tokens(dims_.vocabulary)),
         plan_{dims_, type, kSlots, kMaxSlotRows, int(weights_->alignment_heads.size())},
         blob_(decoder_weights_bytes(dims_, type)), memory_(decoder_buffers_bytes(plan_)),
@@ -45,6 +46,7 @@ class Driver {
                 cross_v_.data()};
   }
 
+  WeightType type() const { return plan_.type; }
   int64_t window() const { return dims_.decoder_layers * dims_.heads * kHeadSize; }
 
   // encoded: [1500][width].
@@ -203,19 +205,48 @@ class Driver {
   Decoder decoder_;
 };
 
+// The same weights with the decoder's matrices rounded to what int8 keeps of them, so that the plain network has them too.
+std::shared_ptr<const Weights> rounded_to_int8(const std::shared_ptr<const Weights>& from) {
+  struct Rounded {
+    Weights weights;
+    std::shared_ptr<const Weights> from;
+    std::deque<std::vector<float>> storage;
+  };
+  const auto made = std::make_shared<Rounded>(Rounded{*from, from, {}});
+  const auto round = [&](Stored& matrix) {
+    const int k = int(matrix.cols);
+    std::vector<float>& values = made->storage.emplace_back(read_all(matrix));
+    values.resize(round_up(matrix.rows, 16) * k);
+    std::vector<std::byte> tiles(tiles_bytes(16, k, WeightType::i8));
+    float scale[16];
+    for (int64_t row = 0; row < matrix.rows; row += 16) {
+      pack_tile_row(values.data() + row * k, k, WeightType::i8, tiles.data(), scale);
+    }
+    matrix = {reinterpret_cast<const std::byte*>(values.data()), Encoding::f32, matrix.rows, matrix.cols};
+  };
+  for (DecoderBlock& block : made->weights.decoder) {
+    for (Linear* linear : {&block.attn.query, &block.attn.key, &block.attn.value, &block.attn.out, &block.cross_attn.query,
+                           &block.cross_attn.out, &block.fc1, &block.fc2}) {
+      round(linear->weight);
+    }
+  }
+  round(made->weights.token_embedding);
+  return {made, &made->weights};
+}
+
 // The plain network and the kernels, holding the same windows.
 struct Pair {
   std::shared_ptr<const Weights> weights;
   std::unique_ptr<Network> plain;
-  Driver driver;
+  DecoderHost driver;
 
-  Pair(const Dims& dims, WeightType type)
-      : weights(synthetic_weights(dims, 3)),
+  Pair(const Dims& dims, WeightType type, int windows = kSlots)
+      : weights(type == WeightType::i8 ? rounded_to_int8(synthetic_weights(dims, 3)) : synthetic_weights(dims, 3)),
         plain(open_network(weights, {.slots = kSlots, .max_rows = kMaxSlotRows, .engine = "reference"})),
         driver(weights, type) {
     Team team(0);
     const reference::Model model = reference::read_model(weights, team);
-    for (int slot = 0; slot < kSlots; slot++) {
+    for (int slot = 0; slot < windows; slot++) {
       const std::vector<float> mel = synthetic_mel(dims.mel_bins, 10 + slot);
       const float* mels[] = {mel.data()};
       plain->encode(mels, std::vector<int>{slot});
@@ -228,6 +259,13 @@ struct Pair {
                                         std::vector<Settings>{settings})[0];
     const Beginning got = driver.begin(slot, prompt, settings);
     CHECK(got.no_speech_prob == doctest::Approx(want.no_speech_prob).epsilon(0.02));
+  }
+
+  void check_alignment(int slot, const std::vector<int>& tokens) {
+    const bool wide = driver.type() == WeightType::bf16;
+    const Alignment want = plain->align(slot, tokens, 777), got = driver.align(slot, tokens, 777);
+    CHECK(relative_error(got.qk, want.qk) < (wide ? 2e-2 : 3e-3));
+    CHECK(relative_error(got.token_probs, want.token_probs) < (wide ? 8e-2 : 1e-2));
   }
 
   void check_hypotheses(int slot) const {
@@ -284,14 +322,29 @@ void check_decoding(WeightType type) {
   for (int slot = 0; slot < kSlots; slot++) pair.check_hypotheses(slot);
 
   with_previous.insert(with_previous.end(), {50363, 11, 500, 7000, special.eot});
-  const int n_frames = 777;
-  const Alignment want = pair.plain->align(1, with_previous, n_frames), got = pair.driver.align(1, with_previous, n_frames);
-  CHECK(relative_error(got.qk, want.qk) < (type == WeightType::bf16 ? 2e-2 : 3e-3));
-  CHECK(relative_error(got.token_probs, want.token_probs) < (type == WeightType::bf16 ? 5e-2 : 1e-2));
+  pair.check_alignment(1, with_previous);
 }
 
 }  // namespace
 
 TEST_CASE("decoder from end to end: the plain network's tokens, greedy and beams, slots that join and leave") {
   check_decoding(WeightType::f16);
+}
+
+TEST_CASE("full: decoder from end to end: int8 weights give the tokens of a plain network that has the same") {
+  check_decoding(WeightType::i8);
+}
+
+TEST_CASE("full: decoder from end to end: alignment at every width and type") {
+  for (int width : kWidths) {
+    const Dims dims = {.width = width, .heads = width / kHead, .encoder_layers = 1, .decoder_layers = 2, .mel_bins = 80,
+                       .vocabulary = width == 1280 ? 51866 : 51865};
+    const SpecialTokens special = special_tokens(dims.vocabulary);
+    for (WeightType type : {WeightType::f16, WeightType::bf16, WeightType::i8}) {
+      CAPTURE(width);
+      CAPTURE(int(type));
+      Pair pair(dims, type, 1);
+      pair.check_alignment(0, {special.sot, special.first_language, special.transcribe, 400, 600, 800, special.eot});
+    }
+  }
 }
