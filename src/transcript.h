@@ -21,6 +21,7 @@ struct Segment {
   std::vector<int> tokens;     // with its timestamp tokens
   float temperature = 0, avg_log_prob = 0, compression_ratio = 0, no_speech_prob = 0;
   std::vector<Word> words;     // empty without word timestamps
+  std::string speaker;         // empty: not known
 };
 
 struct Transcript {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "models/error.h"
 #include "models/utf8.h"
@@ -75,25 +77,27 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-struct Cue {
-  Span span;
-  std::string text;  // one line or more, none of them blank
-};
+// What stands for the marks of a word until the text is escaped: characters that no text has.
+constexpr std::string_view kMarkBegin = "\uFDD0", kMarkEnd = "\uFDD1";
 
-// Where words have times, a cue lasts from the first to the last of them, as the reference has it.
-std::vector<Cue> cues_of(const Transcript& transcript) {
-  std::vector<Cue> cues;
-  for (const Segment& segment : transcript.segments) {
-    std::string text = lines_of(segment.text, "\n");
-    if (text.empty()) continue;
-    // "-->" would be read as a line of times. A longer arrow holds another one once shortened.
-    for (std::size_t at = text.find("-->"); at != std::string::npos; at = text.find("-->")) text.erase(at, 1);
-    const bool by_words = !segment.words.empty();
-    cues.push_back({Span(by_words ? segment.words.front().start_s : segment.start_s,
-                         by_words ? segment.words.back().end_s : segment.end_s),
-                    std::move(text)});
+// The text of a cue, none of its lines blank. escapes: pairs of what is written in place of what.
+std::string cue_text(const Cue& cue, std::initializer_list<std::pair<std::string_view, std::string_view>> escapes) {
+  std::string text;
+  for (const CueLine& line : cue.lines) {
+    for (const CueWord& word : line) {
+      const std::size_t begin = std::min(word.text.find_first_not_of(' '), word.text.size());
+      text.append(word.text, 0, begin).append(word.marked ? kMarkBegin : "");
+      text.append(word.text, begin).append(word.marked ? kMarkEnd : "");
+    }
+    text += '\n';
   }
-  return cues;
+  text = lines_of(text, "\n");
+  // "-->" would be read as a line of times. A longer arrow holds another one once shortened.
+  for (std::size_t at = text.find("-->"); at != std::string::npos; at = text.find("-->")) text.erase(at, 1);
+  for (const auto& [from, to] : escapes) replace_all(text, from, to);
+  replace_all(text, kMarkBegin, "<u>");
+  replace_all(text, kMarkEnd, "</u>");
+  return text;
 }
 
 std::string render_txt(const Transcript& transcript) {
@@ -105,24 +109,26 @@ std::string render_txt(const Transcript& transcript) {
   return out;
 }
 
-std::string render_srt(const Transcript& transcript) {
+std::string render_srt(std::span<const Cue> cues) {
   std::string out;
   int index = 0;
-  for (const Cue& cue : cues_of(transcript)) {
-    out += std::to_string(++index) + '\n' + clock(cue.span.start_ms, Hours::always, ',') + " --> " +
-           clock(cue.span.end_ms, Hours::always, ',') + '\n' + cue.text + "\n\n";
+  for (const Cue& cue : cues) {
+    const std::string text = cue_text(cue, {});
+    if (text.empty()) continue;
+    out += std::to_string(++index) + '\n' + clock(cue.start_ms, Hours::always, ',') + " --> " +
+           clock(cue.end_ms, Hours::always, ',') + '\n' + text + "\n\n";
   }
   return out;
 }
 
-std::string render_vtt(const Transcript& transcript) {
+std::string render_vtt(std::span<const Cue> cues) {
   std::string out = "WEBVTT\n\n";
-  for (Cue& cue : cues_of(transcript)) {
-    replace_all(cue.text, "&", "&amp;");
-    replace_all(cue.text, "<", "&lt;");
-    replace_all(cue.text, ">", "&gt;");  // allowed bare, but libavformat's reader drops it
-    out += clock(cue.span.start_ms, Hours::if_any, '.') + " --> " + clock(cue.span.end_ms, Hours::if_any, '.') + '\n' +
-           cue.text + "\n\n";
+  for (const Cue& cue : cues) {
+    // ">" is allowed bare, but libavformat's reader drops it
+    const std::string text = cue_text(cue, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+    if (text.empty()) continue;
+    out += clock(cue.start_ms, Hours::if_any, '.') + " --> " + clock(cue.end_ms, Hours::if_any, '.') + '\n' + text +
+           "\n\n";
   }
   return out;
 }
@@ -204,6 +210,8 @@ std::string render_json(const Transcript& transcript) {
 
 }  // namespace
 
+bool has_cues(Format format) { return format == Format::srt || format == Format::vtt; }
+
 std::string_view extension(Format format) { return kNames[static_cast<std::size_t>(format)]; }
 
 std::vector<Format> parse_formats(std::string_view list) {
@@ -229,11 +237,11 @@ std::vector<Format> parse_formats(std::string_view list) {
   return formats;
 }
 
-std::string render(const Transcript& transcript, Format format) {
+std::string render(const Transcript& transcript, std::span<const Cue> cues, Format format) {
   switch (format) {
     case Format::txt: return render_txt(transcript);
-    case Format::srt: return render_srt(transcript);
-    case Format::vtt: return render_vtt(transcript);
+    case Format::srt: return render_srt(cues);
+    case Format::vtt: return render_vtt(cues);
     case Format::tsv: return render_tsv(transcript);
     case Format::json: return render_json(transcript);
     case Format::jsonl: return json_of(transcript).dump() + '\n';

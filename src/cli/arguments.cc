@@ -10,6 +10,7 @@
 #include "models/error.h"
 #include "models/languages.h"
 #include "models/near_words.h"
+#include "src/cli/subtitle_options.h"
 #include "src/fallback.h"
 #include "src/windows.h"
 
@@ -19,11 +20,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
-                                                "--carry-initial-prompt", "--vad", "--word-timestamps"};
-
-// What openai-whisper has beyond these.
-const std::vector<std::string> kWhisperOptions = {"--max-line-width", "--max-line-count", "--max-words-per-line",
-                                                  "--highlight-words"};
+                                                "--carry-initial-prompt", "--vad", "--word-timestamps",
+                                                "--highlight-words"};
 
 std::optional<bool> yes_or_no(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -131,6 +129,7 @@ class Parser {
   bool writes_files_ = false;
   std::string mode_ = "sequential";
   int batch_size_ = 8;
+  std::optional<bool> words_wanted_;
   bool fp16_ = true;  // likewise
 };
 
@@ -186,8 +185,11 @@ void Parser::add_what() {
 void Parser::add_words() {
   group_ = "Words";
   WordOptions& words = arguments_.transcribe.words;
-  yes_no("--word-timestamps", "when each word is spoken: in json, and in the cues' times (False)",
-         words.timestamps);
+  option("--word-timestamps", "True|False", "when each word is spoken: in json (True for subtitles, else False)",
+         [this](const std::string& written) {
+           words_wanted_ = yes_or_no(written);
+           if (!words_wanted_) refuse("--word-timestamps", written, "True or False");
+         });
   option("--prepend-punctuations", "TEXT", "marks that belong to the next word (\"'“¿([{-)",
          [&words](const std::string& written) { words.prepend_punctuations = written; });
   option("--append-punctuations", "TEXT", "marks that belong to the word before them (\"'.。,，!！?？:：”)]}、)",
@@ -300,12 +302,16 @@ void Parser::settle() {
   const auto& files = arguments_.files;
   if (std::find(files.begin(), files.end(), "") != files.end())
     throw CLI::ValidationError("the name of a file is empty; '-' is standard input");
+  settle_output();
   SamplingOptions& sampling = arguments_.transcribe.sampling;
   const double finished = std::nearbyint(sampling.patience * sampling.beam_size);
   if (finished < 1 || finished > kMaxFinished)
     throw CLI::ValidationError("--patience", "times the beam size it must give from 1 to " +
                                                  std::to_string(kMaxFinished) + " beams to wait for");
-  const WordOptions& words = arguments_.transcribe.words;
+  check_subtitle_options(arguments_.subtitles);
+  WordOptions& words = arguments_.transcribe.words;
+  const bool has_subtitles = std::any_of(arguments_.output.formats.begin(), arguments_.output.formats.end(), has_cues);
+  words.timestamps = words_wanted_.value_or(has_subtitles && needs_words(arguments_.subtitles));
   if (words.hallucination_silence_threshold && !words.timestamps)
     throw CLI::ValidationError("--hallucination-silence-threshold", "it goes by words; add --word-timestamps True");
   sampling.temperatures = temperature_ladder(temperature_, increment_);
@@ -315,7 +321,6 @@ void Parser::settle() {
   arguments_.network.slots = mode_ == "batched" ? batch_size_ : 1;
   arguments_.network.max_rows = std::max(beams ? sampling.beam_size : 1, samples ? sampling.best_of : 1);
   arguments_.fetch.quiet = arguments_.output.quiet;
-  settle_output();
 }
 
 // A folder alone stands for every format, as in openai-whisper. Standard output takes one format, and more than one
@@ -344,8 +349,6 @@ void Parser::refuse_unknown(const std::string& unknown, const std::vector<std::s
     if (normalised({word}).front() == unknown) typed = word;
   const std::string name = unknown.substr(0, unknown.find('='));
   typed = typed.substr(0, typed.find('='));
-  if (std::find(kWhisperOptions.begin(), kWhisperOptions.end(), name) != kWhisperOptions.end())
-    throw CLI::ValidationError(typed + " is an option of openai-whisper that isn't there here");
   if (!name.starts_with("--"))
     throw CLI::ValidationError(typed + " is no option here; if it's a file, it goes after --, as in: -- " + typed);
   std::vector<std::string_view> known;
@@ -366,6 +369,7 @@ std::optional<Arguments> Parser::parse(const std::vector<std::string>& written) 
   add_output();
   add_what();
   add_words();
+  add_subtitle_options(app_, arguments_.subtitles);
   add_sound();
   add_sampling();
   add_thresholds();

@@ -9,6 +9,7 @@
 #include "kernels/network.h"
 #include "models/catalog.h"
 #include "src/options.h"
+#include "src/subtitles/style.h"
 #include "src/writers.h"
 
 namespace sotto {
@@ -27,6 +28,7 @@ struct Arguments {
   DecodeOptions decoding;
   NetworkOptions network;
   TranscribeOptions transcribe;
+  SubtitleOptions subtitles;
   OutputArguments output;
   std::vector<std::string> warnings;  // sentences about what was written but won't be as it says
 };

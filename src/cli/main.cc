@@ -14,6 +14,7 @@
 #include "src/cli/arguments.h"
 #include "src/cli/bench_command.h"
 #include "src/cli/models_command.h"
+#include "src/cli/subtitles_command.h"
 #include "src/cli/transcribe_command.h"
 
 namespace {
@@ -32,6 +33,7 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
   --quiet                          nothing on standard error but what goes wrong
 
   sotto transcribe --help          all options, by what they are for
+  sotto subtitles FILE.json        subtitles in another layout or format, without transcribing again
   sotto models                     list, fetch, describe and remove models
   sotto bench                      this machine's limits, and each stage's share of them
   sotto --version
@@ -58,6 +60,16 @@ int subcommand(std::vector<std::string> words, void (*add)(CLI::App&)) {
   }
 }
 
+int run_command(std::vector<std::string> words, int (*command)(const std::vector<std::string>&)) {
+  const std::string name = words[0];
+  words.erase(words.begin());
+  try {
+    return command(words);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error, name.c_str());
+  }
+}
+
 int transcribe(const std::vector<std::string>& words) {
   try {
     const auto arguments = sotto::parse_arguments(words);
@@ -76,6 +88,7 @@ int run(std::vector<std::string> words) {
   }
   if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
+  if (first == "subtitles") return run_command(std::move(words), sotto::subtitles_command);
   if (first == "transcribe") words.erase(words.begin());
   return transcribe(words);
 }

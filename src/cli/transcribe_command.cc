@@ -18,6 +18,7 @@
 
 #include "models/error.h"
 #include "src/cli/progress.h"
+#include "src/subtitles/layout.h"
 #include "src/transcribe.h"
 #include "src/writers.h"
 
@@ -239,8 +240,11 @@ Listener Command::listener(const std::string& path, ProgressLine& progress) {
 std::vector<std::string> Command::write(const Transcript& transcript) {
   std::vector<std::string> written;
   const std::string name = names_.next(transcript.audio);
+  std::vector<Cue> cues;
+  if (std::any_of(output_.formats.begin(), output_.formats.end(), has_cues)) cues = lay_out(transcript, arguments_.subtitles);
+  if (arguments_.subtitles.highlight_words) cues = with_each_word_marked(cues);
   for (const Format format : output_.formats) {
-    const std::string content = render(transcript, format);
+    const std::string content = render(transcript, cues, format);
     if (output_.folder == "-") {
       print(content);
       continue;

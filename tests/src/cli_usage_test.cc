@@ -112,11 +112,18 @@ TEST_CASE("output that can't be written is an error of every command") {
 }
 
 TEST_CASE("an option that isn't there is shown as it was typed, with what may have been meant") {
-  check_refused("a.wav --max_line_width 42", "--max_line_width is an option of openai-whisper");
-  check_refused("a.wav --highlight_words=True", "--highlight_words is an option of openai-whisper");
   check_refused("a.wav --beem_size 3", "--beem_size is no option here; did you mean --beam-size?");
   check_refused("a.wav --xyzzy", "--xyzzy is no option here\n");
   check_refused("-dash.mp3", "after --");
+}
+
+TEST_CASE("layouts of subtitles that can't be are refused before the work begins") {
+  check_refused("a.wav --style film", "choose from broadcast, netflix, bbc, social and plain");
+  check_refused("a.wav --max_line_width 0", "--max-line-width: it must be 1 or more");
+  check_refused("a.wav --max_line_width 1", "from 2 to 1000 columns");
+  check_refused("a.wav --reading-speed slow", "'slow' is not a number");
+  check_refused("a.wav --min-duration 8", "the shortest time");
+  check_refused("subtitles a.json --fps 0", "from 1 to 1000 frames");
 }
 
 TEST_CASE("what was written but won't be so is said once, and the work goes on") {

@@ -15,6 +15,7 @@
 
 #include "models/error.h"
 #include "models/utf8.h"
+#include "src/subtitles/layout.h"
 
 using namespace sotto;
 namespace fs = std::filesystem;
@@ -43,6 +44,9 @@ Transcript transcript(std::vector<Segment> segments) {
   for (std::size_t i = 0; i < t.segments.size(); ++i) t.segments[i].id = static_cast<int>(i);
   return t;
 }
+
+// With openai-whisper's cues.
+std::string render(const Transcript& t, Format format) { return render(t, lay_out(t, {.style = "plain"}), format); }
 
 std::string render_one(const std::string& text, Format format) {
   return render(transcript({segment(1, 2, text)}), format);

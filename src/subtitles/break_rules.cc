@@ -1,0 +1,178 @@
+#include "src/subtitles/break_rules.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "models/utf8.h"
+
+namespace sotto {
+namespace {
+
+// Costs of a break between two words, in units of a break between any two.
+constexpr float kBehindSentence = 0, kBehindClause = 0.25f, kBeforeConjunction = 0.5f, kBeforePreposition = 0.65f,
+                kAny = 1, kInsideWord = 1.5f, kBehindPreposition = 2.2f, kInsideName = 2.5f, kBehindBinder = 3;
+constexpr float kLonelyStart = 1, kLonelyEnd = 0.5f;
+
+constexpr std::u32string_view kSentenceEnds = U".!?…。！？｡؟۔।॥։።፧";
+constexpr std::u32string_view kClauseEnds = U",;:،؛、，；：—–";
+constexpr std::u32string_view kOpening = U"\"'“‘«‹„‚¿¡([{（「『【〈《〔［｛";
+constexpr std::u32string_view kClosing = U"\"'”’»›)]}）」』】〉》〕］｝";
+// What no line of Chinese, Japanese or Thai begins with, nor any other (Japanese Industrial Standard X 4051).
+constexpr std::u32string_view kNeverFirst =
+    U".,!?:;)]}%°”’»…。、，．！？；：）」』】〉》〕］｝・ー々ゝゞヽヾ"
+    U"ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶะาำๅๆฯ";
+constexpr std::u32string_view kNeverLast = U"([{“‘«¿¡（「『【〈《〔［｛$£€¥＄￥№#เแโใไ";
+constexpr std::u32string_view kParticles = U"はがをにでともへのねよ";  // Japanese: what a phrase ends with
+constexpr std::u32string_view kChineseParticles = U"的了吗嗎呢吧啊着著过過地得";
+
+bool is_in(char32_t code, std::u32string_view list) { return list.find(code) != std::u32string_view::npos; }
+
+enum class Kind { other, digit, lower, upper, han, hiragana, katakana, thai };
+
+Kind kind_of(char32_t code) {
+  if (code >= U'0' && code <= U'9') return Kind::digit;
+  if (code < 0x80) return code >= 'a' && code <= 'z' ? Kind::lower : code >= 'A' && code <= 'Z' ? Kind::upper : Kind::other;
+  if (code >= 0x3040 && code < 0x30A0) return Kind::hiragana;
+  if (code >= 0x30A0 && code < 0x3100) return Kind::katakana;
+  if ((code >= 0x3400 && code < 0xA000) || (code >= 0x20000 && code < 0x40000) || code == 0x3005) return Kind::han;
+  if ((code >= 0x0E00 && code < 0x0F00) || (code >= 0x1000 && code < 0x10A0) || (code >= 0x1780 && code < 0x1800))
+    return Kind::thai;
+  const auto category = utf8proc_category(static_cast<int32_t>(code));
+  return category == UTF8PROC_CATEGORY_LU ? Kind::upper : category == UTF8PROC_CATEGORY_LL ? Kind::lower : Kind::other;
+}
+
+bool without_spaces(Kind kind) {
+  return kind == Kind::han || kind == Kind::hiragana || kind == Kind::katakana || kind == Kind::thai;
+}
+
+bool is_word_character(char32_t code) {
+  return code < 0x80 ? std::isalnum(static_cast<int>(code)) != 0
+                     : utf8proc_category(static_cast<int32_t>(code)) <= UTF8PROC_CATEGORY_NO;  // letters, marks, numbers
+}
+
+void append(std::string& text, char32_t code) {
+  utf8proc_uint8_t bytes[4];
+  const auto length = utf8proc_encode_char(static_cast<int32_t>(code), bytes);
+  text.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
+}
+
+// What the rules see of a word.
+struct Look {
+  char32_t first = 0, last = 0;               // characters
+  Kind first_kind = Kind::other;              // of the first letter or digit
+  bool has_letters = false, has_digits_last = false, initial = false;  // "J."
+  bool ends_sentence = false, ends_clause = false;
+  BreakWord word = BreakWord::none;
+};
+
+Look look_at(std::string_view text, std::string_view language, std::u32string& codes, std::string& bare) {
+  codes.clear();
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    codes += character.code;
+    rest.remove_prefix(character.length);
+  }
+  Look look;
+  look.first = codes.front();
+  look.last = codes.back();
+  size_t begin = 0, end = codes.size();
+  while (begin < end && !is_word_character(codes[begin])) ++begin;
+  while (end > begin && !is_word_character(codes[end - 1])) --end;
+  look.has_letters = begin < end;
+  size_t mark = codes.size();  // behind the last one that isn't a closing quote or bracket
+  while (mark > end && is_in(codes[mark - 1], kClosing)) --mark;
+  const bool point = mark > end && codes[mark - 1] == U'.';
+  look.ends_sentence = mark > end && is_in(codes[mark - 1], kSentenceEnds);
+  look.ends_clause = mark > 0 && is_in(codes[mark - 1], kClauseEnds);
+  if (!look.has_letters) return look;
+
+  look.first_kind = kind_of(codes[begin]);
+  look.has_digits_last = kind_of(codes[end - 1]) == Kind::digit;
+  look.initial = point && end == begin + 1 && look.first_kind == Kind::upper;
+  bare.clear();
+  for (size_t i = begin; i < end; ++i) {
+    const char32_t code = codes[i] == U'’' ? U'\'' : codes[i];
+    if (code < 0x80) bare += static_cast<char>(code >= 'A' && code <= 'Z' ? code + 32 : code);
+    else append(bare, utf8proc_tolower(static_cast<int32_t>(code)));
+  }
+  if (end < codes.size() && codes[end] == U'.') {  // titles: "Mr."
+    look.word = break_word(language, bare + '.');
+    if (look.word == BreakWord::binder) look.ends_sentence = look.ends_sentence && !point;
+  }
+  if (look.word == BreakWord::none) look.word = break_word(language, bare);
+  return look;
+}
+
+// Between characters that are written without spaces: behind particles, at the edges of kana and Han characters.
+float cost_without_space(const Look& before, const Look& next, Kind last_kind, std::string_view language) {
+  if (is_in(next.first, kNeverFirst) || is_in(before.last, kNeverLast) || is_in(next.first, kClosing)) return kNoBreak;
+  if (before.ends_sentence) return kBehindSentence;
+  if (before.ends_clause) return kBehindClause;
+  const Kind next_kind = next.first_kind;
+  if (!without_spaces(next_kind) && !without_spaces(last_kind) && !is_in(next.first, kOpening)) return kNoBreak;
+  if (language == "ja") {
+    if (is_in(before.last, kParticles) && next_kind != Kind::hiragana) return kBeforeConjunction;
+    if (last_kind == Kind::hiragana && next_kind != Kind::hiragana) return kAny;
+    if (last_kind == next_kind && last_kind != Kind::hiragana) return kBehindBinder;
+    return kBehindPreposition;
+  }
+  if (is_in(before.last, kChineseParticles)) return kBeforePreposition;
+  if (last_kind == Kind::digit || next_kind == Kind::digit) return kBehindPreposition;
+  return kInsideWord;
+}
+
+bool may_be_name(const Look& look, bool begins_sentence) {
+  return look.first_kind == Kind::upper && !(begins_sentence && look.word != BreakWord::none);
+}
+
+float cost_at_space(const Look& before, const Look& next, bool before_begins_sentence, std::string_view language) {
+  const bool dash = next.first == U'-' || next.first == U'–' || next.first == U'—';
+  if (!next.has_letters && !is_in(next.first, kOpening) && !dash && !is_in(next.first, U"♪&+=")) return kNoBreak;
+  if (!before.has_letters && !before.ends_sentence && !before.ends_clause && is_in(before.last, U"-«“\"([¿¡"))
+    return kNoBreak;
+  if (before.ends_sentence) return kBehindSentence;
+  if (before.ends_clause) return kBehindClause;
+  if (before.word == BreakWord::binder) return kBehindBinder;
+  if (before.word != BreakWord::none) return kBehindPreposition;
+  if (before.has_digits_last && next.first_kind == Kind::lower && next.word == BreakWord::none) return kBehindPreposition;
+  if (before.initial || (language != "de" && may_be_name(before, before_begins_sentence) && may_be_name(next, false)))
+    return kInsideName;
+  if (next.word == BreakWord::conjunction) return kBeforeConjunction;
+  if (next.word == BreakWord::preposition) return kBeforePreposition;
+  return without_spaces(next.first_kind) ? kBeforeConjunction : kAny;
+}
+
+}  // namespace
+
+void set_break_costs(std::span<Unit> units, std::string_view language) {
+  std::u32string codes;
+  std::string bare;
+  Look before;
+  bool before_begins = true;
+  for (size_t i = 0; i < units.size(); ++i) {
+    Unit& unit = units[i];
+    const Look look = look_at(unit.word.text, language, codes, bare);
+    // "U.S. troops": what goes on in small letters is no new sentence
+    if (look.first_kind == Kind::lower && before.last == U'.') before.ends_sentence = false;
+    if (before.initial) before.ends_sentence = false;
+    const Kind last_kind = kind_of(before.last);
+    unit.begins_sentence = i == 0 || (before.ends_sentence && look.has_letters) || units[i - 1].speaker != unit.speaker;
+    if (i == 0 || units[i - 1].speaker != unit.speaker)
+      unit.break_cost = 0;
+    else if (unit.space)
+      unit.break_cost = cost_at_space(before, look, before_begins, language);
+    else
+      unit.break_cost = cost_without_space(before, look, last_kind, language);
+    // No word stands alone at a line's end or start that begins or ends a sentence.
+    if (unit.break_cost > kBehindClause && unit.break_cost < kNoBreak)
+      unit.break_cost += (before_begins ? kLonelyStart : 0) + (look.ends_sentence ? kLonelyEnd : 0);
+    before_begins = unit.begins_sentence;
+    before = look;
+  }
+}
+
+}  // namespace sotto
