@@ -24,10 +24,10 @@ std::vector<Format> parse_formats(std::string_view list);
 // Whether a format shows cues; the others have a transcript's segments.
 bool has_cues(Format format);
 
-// The whole content of a file in a format. cues: the transcript's, by subtitles/layout.h. Without segments it is still a valid file: an empty one in txt and srt, the
-// header in vtt and tsv. Segments without text are left out, but not in JSON, where they stand as the reference has
-// them. Times are rounded to milliseconds, and none ends before it starts. JSON is one value on several lines in json,
-// on a single line in jsonl.
+// The whole content of a file in a format. cues: the transcript's, by subtitles/layout.h. Without segments it is still a
+// valid file: an empty one in txt and srt, the header in vtt and tsv. Segments without text are left out, but not in JSON,
+// where they stand as the reference has them. Times are rounded to milliseconds, and none ends before it starts. JSON is
+// one value on several lines in json, on a single line in jsonl.
 std::string render(const Transcript& transcript, std::span<const Cue> cues, Format format);
 
 // "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.

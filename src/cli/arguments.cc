@@ -90,6 +90,7 @@ class Parser {
   [[noreturn]] void refuse_unknown(const std::string& unknown, const std::vector<std::string>& written) const;
   void settle();
   void settle_output();
+  void settle_redo();
 
   // An option whose value is handed to `set` as it was written.
   CLI::Option* option(const std::string& names, const std::string& value, const std::string& help,
@@ -130,6 +131,7 @@ class Parser {
   std::string mode_ = "sequential";
   int batch_size_ = 8;
   std::optional<bool> words_wanted_;
+  std::vector<std::string> redo_;
   bool fp16_ = true;  // likewise
 };
 
@@ -309,9 +311,10 @@ void Parser::settle() {
     throw CLI::ValidationError("--patience", "times the beam size it must give from 1 to " +
                                                  std::to_string(kMaxFinished) + " beams to wait for");
   check_subtitle_options(arguments_.subtitles);
+  if (!redo_.empty()) settle_redo();
   WordOptions& words = arguments_.transcribe.words;
   const bool has_subtitles = std::any_of(arguments_.output.formats.begin(), arguments_.output.formats.end(), has_cues);
-  words.timestamps = words_wanted_.value_or(has_subtitles && needs_words(arguments_.subtitles));
+  words.timestamps = words_wanted_.value_or((has_subtitles || arguments_.redo) && needs_words(arguments_.subtitles));
   if (words.hallucination_silence_threshold && !words.timestamps)
     throw CLI::ValidationError("--hallucination-silence-threshold", "it goes by words; add --word-timestamps True");
   sampling.temperatures = temperature_ladder(temperature_, increment_);
@@ -321,6 +324,18 @@ void Parser::settle() {
   arguments_.network.slots = mode_ == "batched" ? batch_size_ : 1;
   arguments_.network.max_rows = std::max(beams ? sampling.beam_size : 1, samples ? sampling.best_of : 1);
   arguments_.fetch.quiet = arguments_.output.quiet;
+}
+
+// The stretch is all that is transcribed, and its file all that is written.
+void Parser::settle_redo() {
+  if (redo_.size() != 2 || arguments_.files.size() != 1)
+    throw CLI::ValidationError("--redo", "it takes one stretch and one file of subtitles, and one file of sound");
+  if (writes_files_ || !arguments_.output.formats.empty() || arguments_.transcribe.clip_timestamps.size() > 1)
+    throw CLI::ValidationError("--redo", "it says by itself what to transcribe and which file to write");
+  refuse_errors("--redo", [&] { arguments_.redo = read_redo(redo_[0], redo_[1]); });
+  const Stretch& stretch = arguments_.redo->stretch;
+  arguments_.transcribe.clip_timestamps = {static_cast<double>(stretch.start_ms) / 1000,
+                                           static_cast<double>(stretch.end_ms) / 1000};
 }
 
 // A folder alone stands for every format, as in openai-whisper. Standard output takes one format, and more than one
@@ -370,6 +385,11 @@ std::optional<Arguments> Parser::parse(const std::vector<std::string>& written) 
   add_what();
   add_words();
   add_subtitle_options(app_, arguments_.subtitles);
+  app_.add_option("--redo", redo_, "only a stretch, whose subtitles are then put in the place of those in a file")
+      ->type_name("START-END FILE")
+      ->expected(2)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group("Subtitles");
   add_sound();
   add_sampling();
   add_thresholds();

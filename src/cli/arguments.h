@@ -8,6 +8,7 @@
 #include "audio/decode.h"
 #include "kernels/network.h"
 #include "models/catalog.h"
+#include "src/cli/redo.h"
 #include "src/options.h"
 #include "src/subtitles/style.h"
 #include "src/writers.h"
@@ -29,6 +30,7 @@ struct Arguments {
   NetworkOptions network;
   TranscribeOptions transcribe;
   SubtitleOptions subtitles;
+  std::optional<Redo> redo;
   OutputArguments output;
   std::vector<std::string> warnings;  // sentences about what was written but won't be as it says
 };

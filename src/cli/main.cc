@@ -34,6 +34,8 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
 
   sotto transcribe --help          all options, by what they are for
   sotto subtitles FILE.json        subtitles in another layout or format, without transcribing again
+  sotto check FILE.srt             what breaks the rules of a layout
+  sotto retime FILE.srt --shift 2  subtitles moved or stretched in time
   sotto models                     list, fetch, describe and remove models
   sotto bench                      this machine's limits, and each stage's share of them
   sotto --version
@@ -89,6 +91,8 @@ int run(std::vector<std::string> words) {
   if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
   if (first == "subtitles") return run_command(std::move(words), sotto::subtitles_command);
+  if (first == "check") return run_command(std::move(words), sotto::check_command);
+  if (first == "retime") return run_command(std::move(words), sotto::retime_command);
   if (first == "transcribe") words.erase(words.begin());
   return transcribe(words);
 }

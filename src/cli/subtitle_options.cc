@@ -56,6 +56,8 @@ void add_subtitle_options(CLI::App& app, SubtitleOptions& options) {
   number("--fps", "NUMBER", "frames a second of the video (broadcast 25, netflix 24)", options.fps);
   number("--min-gap", "FRAMES", "between two cues (2)", options.gap_frames);
   number("--close-gaps", "SECONDS", "cues stay over pauses shorter than this (0.5)", options.close_gap_s);
+  text("--shots", "FILE|auto", "times of cuts of the picture, one a line, to end cues at; auto: found in the video",
+       options.shots);
 }
 
 void check_subtitle_options(const SubtitleOptions& options) {

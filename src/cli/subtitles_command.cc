@@ -9,8 +9,11 @@
 #include "models/languages.h"
 #include "src/cli/arguments.h"
 #include "src/cli/subtitle_options.h"
+#include "src/subtitles/check.h"
 #include "src/subtitles/layout.h"
 #include "src/subtitles/read_transcript.h"
+#include "src/subtitles/retime.h"
+#include "src/subtitles/shots.h"
 #include "src/writers.h"
 
 namespace sotto {
@@ -48,7 +51,10 @@ void lay_out_file(const SubtitlesArguments& arguments, const std::vector<Format>
     if (!timed && !transcript.segments.empty() && needs_words(arguments.subtitles) && !arguments.quiet)
       std::fprintf(stderr, "sotto: warning: %s has no times of words, so they are guessed; --word-timestamps True "
                    "writes them\n", path.c_str());
-    std::vector<Cue> cues = lay_out(transcript, arguments.subtitles);
+    const std::string& shots = arguments.subtitles.shots;
+    std::vector<int64_t> cuts_ms;
+    if (!shots.empty()) cuts_ms = shots == "auto" ? find_cuts_ms(transcript.audio, false) : read_cuts_ms(shots);
+    std::vector<Cue> cues = lay_out(transcript, arguments.subtitles, cuts_ms);
     if (arguments.subtitles.highlight_words) cues = with_each_word_marked(cues);
     const std::string name = names.next(transcripts.size() == 1 || transcript.audio.empty() ? path : transcript.audio);
     for (const Format format : formats) {
@@ -64,7 +70,103 @@ void lay_out_file(const SubtitlesArguments& arguments, const std::vector<Format>
   }
 }
 
+struct CheckArguments {
+  std::vector<std::string> files;
+  std::string language = "en", duration;
+  SubtitleOptions subtitles;
+  bool quiet = false;
+};
+
+// Gives whether a hard rule is broken.
+bool check_file(const CheckArguments& arguments, const std::string& path) {
+  const std::string language(language_code(arguments.language));
+  const int64_t duration_ms = arguments.duration.empty() ? 0 : time_ms(arguments.duration, "--duration");
+  const CueFile file = read_cue_file(path);
+  int n_hard = 0, n_soft = 0;
+  for (const Breach& breach : check_cues(file, resolve(arguments.subtitles, language), language, duration_ms)) {
+    (breach.hard ? n_hard : n_soft)++;
+    print(path + ":" + std::to_string(breach.line) + ": " + (breach.hard ? "error: " : "warning: ") + breach.what + "\n");
+  }
+  if (!arguments.quiet)
+    std::fprintf(stderr, "%s: %zu cues, %d errors, %d warnings\n", path.c_str(), file.cues.size(), n_hard, n_soft);
+  return n_hard > 0;
+}
+
+Anchor anchor_of(const std::string& written) {
+  const size_t equals = written.find('=');
+  if (equals == written.npos)
+    throw CLI::ValidationError("--anchor", "'" + written + "' is not two times, as in 00:01:05=00:01:07.5");
+  return {time_ms(written.substr(0, equals), "--anchor"), time_ms(written.substr(equals + 1), "--anchor")};
+}
+
+// By "25:23.976": what was made for 25 frames a second is shown at 23.976.
+TimeMap map_for_frame_rates(const std::string& written) {
+  double from = 0, to = 0;
+  char more = 0;
+  if (std::sscanf(written.c_str(), "%lf:%lf%c", &from, &to, &more) != 2 || !(from >= 1) || !(to >= 1))
+    throw CLI::ValidationError("--fps", "'" + written + "' is not two frame rates, as in 25:23.976");
+  return {from / to, 0};
+}
+
 }  // namespace
+
+int check_command(const std::vector<std::string>& words) {
+  CheckArguments arguments;
+  CLI::App app("What breaks a style's rules in subtitles, with line numbers. Ends with 1 if there are errors; what is only "
+               "hard to read is a warning.", "sotto check");
+  app.add_option("FILE", arguments.files, "subtitles, SRT or WebVTT; '-': standard input")
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--language", arguments.language, "of the text (en)")->type_name("LANGUAGE");
+  app.add_option("--duration", arguments.duration, "of the sound: no cue may end after it")->type_name("TIME");
+  app.add_flag("--quiet", arguments.quiet, "no counts on standard error");
+  add_subtitle_options(app, arguments.subtitles);
+  if (!parse(app, words)) return 0;
+  if (arguments.subtitles.style.empty()) arguments.subtitles.style = "broadcast";
+  check_subtitle_options(arguments.subtitles);
+  int status = 0;
+  for (const std::string& path : arguments.files) {
+    try {
+      status = std::max<int>(status, check_file(arguments, path));
+    } catch (const Error& error) {
+      std::fprintf(stderr, "sotto: %s\n", error.what());
+      status = 1;
+    }
+  }
+  return status;
+}
+
+int retime_command(const std::vector<std::string>& words) {
+  std::string path, target = "-", shift, rates;
+  std::vector<std::string> anchors;
+  CLI::App app("Moves subtitles, SRT or WebVTT, in time: new time = old time, stretched, then shifted.", "sotto retime");
+  app.add_option("FILE", path, "subtitles; '-': standard input")->required();
+  app.add_option("-o,--output", target, "the file to write, which may be the same ('-': standard output)")->type_name("FILE");
+  app.add_option("--shift", shift, "seconds or a time; -1.5: earlier")->type_name("TIME");
+  app.add_option("--anchor", anchors, "what was at one time belongs at another; twice: stretched between the two")
+      ->type_name("OLD=NEW")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--fps", rates, "from the frame rate that they were made for to the video's: 25:23.976")->type_name("FROM:TO");
+  if (!parse(app, words)) return 0;
+  if (anchors.size() > 2) throw CLI::ValidationError("--anchor", "two are enough to know all times");
+  if (anchors.empty() ? shift.empty() && rates.empty() : !shift.empty() || !rates.empty())
+    throw CLI::ValidationError("say how: --shift and --fps, or one or two of --anchor");
+  TimeMap map = rates.empty() ? TimeMap{} : map_for_frame_rates(rates);
+  if (!shift.empty()) map.shift_ms = static_cast<double>(time_ms(shift, "--shift"));
+  std::vector<Anchor> points;
+  for (const std::string& written : anchors) points.push_back(anchor_of(written));
+  if (!points.empty()) map = through(points);
+
+  CueFile file = read_cue_file(path);
+  const int lost = retime(file, map);
+  if (lost > 0) std::fprintf(stderr, "sotto: warning: %d cues would end before the beginning and are left out\n", lost);
+  const std::string content = write_cue_file(file, map);
+  if (target == "-")
+    print(content);
+  else
+    write_file(target, content);
+  return 0;
+}
 
 int subtitles_command(const std::vector<std::string>& words) {
   SubtitlesArguments arguments;

@@ -19,6 +19,7 @@
 #include "models/error.h"
 #include "src/cli/progress.h"
 #include "src/subtitles/layout.h"
+#include "src/subtitles/shots.h"
 #include "src/transcribe.h"
 #include "src/writers.h"
 
@@ -75,6 +76,7 @@ class Command {
   void transcribe_file(const std::string& path);
   void end_interrupted(const Transcript& transcript);
   Listener listener(const std::string& path, ProgressLine& progress);
+  std::vector<Cue> cues_of(const Transcript& transcript);
   std::vector<std::string> write(const Transcript& transcript);
   void report_failure(const std::string& path, const Error& error);
   void say(const std::string& sentence) const;
@@ -83,6 +85,7 @@ class Command {
   const OutputArguments& output_;
   OutputNames names_;
   std::optional<Engine> engine_;
+  std::vector<int64_t> cuts_ms_;  // of the picture, from a file
   bool failed_ = false;
   double at_s_ = 0;                // how far the current file has come
   std::optional<double> total_s_;  // ... of its length, where that is known
@@ -97,6 +100,8 @@ int Command::run() {
     if (error) throw Error("the folder '" + output_.folder + "' can't be made: " + error.message());
     refuse_to_overwrite_inputs();
   }
+  const std::string& shots = arguments_.subtitles.shots;
+  if (!shots.empty() && shots != "auto") cuts_ms_ = read_cuts_ms(shots);
   const std::vector<std::string> files = usable_files();
   if (files.empty()) return 1;
   engine_ = open_engine(locate_model(arguments_.model, arguments_.fetch), arguments_.network);
@@ -236,13 +241,29 @@ Listener Command::listener(const std::string& path, ProgressLine& progress) {
   return listener;
 }
 
+std::vector<Cue> Command::cues_of(const Transcript& transcript) {
+  if (arguments_.subtitles.shots == "auto") {
+    try {
+      cuts_ms_ = find_cuts_ms(transcript.audio, interrupted);
+    } catch (const Error& error) {
+      cuts_ms_.clear();
+      std::fprintf(stderr, "sotto: warning: %s\n", error.what());
+    }
+  }
+  std::vector<Cue> cues = lay_out(transcript, arguments_.subtitles, cuts_ms_);
+  return arguments_.subtitles.highlight_words ? with_each_word_marked(cues) : cues;
+}
+
 // Gives the paths of the files.
 std::vector<std::string> Command::write(const Transcript& transcript) {
   std::vector<std::string> written;
+  if (arguments_.redo) {
+    write_redo(*arguments_.redo, transcript, arguments_.subtitles);
+    return {arguments_.redo->path};
+  }
   const std::string name = names_.next(transcript.audio);
   std::vector<Cue> cues;
-  if (std::any_of(output_.formats.begin(), output_.formats.end(), has_cues)) cues = lay_out(transcript, arguments_.subtitles);
-  if (arguments_.subtitles.highlight_words) cues = with_each_word_marked(cues);
+  if (std::any_of(output_.formats.begin(), output_.formats.end(), has_cues)) cues = cues_of(transcript);
   for (const Format format : output_.formats) {
     const std::string content = render(transcript, cues, format);
     if (output_.folder == "-") {

@@ -14,7 +14,7 @@ namespace {
 
 // Costs of a break between two words, in units of a break between any two.
 constexpr float kBehindSentence = 0, kBehindClause = 0.25f, kBeforeConjunction = 0.5f, kBeforePreposition = 0.65f,
-                kAny = 1, kInsideWord = 1.5f, kBehindPreposition = 2.2f, kInsideName = 2.5f, kBehindBinder = 3;
+                kAny = 1, kInsideWord = 1.5f, kBehindPreposition = 3, kInsideName = 4, kBehindBinder = 5;
 constexpr float kLonelyStart = 1, kLonelyEnd = 0.5f;
 
 constexpr std::u32string_view kSentenceEnds = U".!?…。！？｡؟۔।॥։።፧";

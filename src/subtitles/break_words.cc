@@ -20,10 +20,10 @@ constexpr WordLists kWordLists[] = {
      "of in on at by for with from to into onto upon about above across against along among around behind below beneath "
      "beside besides between beyond despite down during except inside like near off out outside over past through "
      "throughout toward towards under underneath up via within without per",
-     "a an the this these those my thy thine your his her its our their some any every each no either neither both such what i you "
-     "he she it we they not never don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't "
-     "haven't hasn't hadn't is are was were am be been being have has had do does did will would shall should can could "
-     "may might must i'm you're he's she's it's we're they're i've you've we've they've i'll you'll he'll she'll we'll "
+     "a an the this these those my thy thine your his her its our their some any every each no either neither both such "
+     "what i you he she it we they not never don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't "
+     "shouldn't haven't hasn't hadn't is are was were am be been being have has had do does did will would shall should can "
+     "could may might must i'm you're he's she's it's we're they're i've you've we've they've i'll you'll he'll she'll we'll "
      "they'll i'd you'd he'd she'd we'd they'd that's there's there very too more most mr mr. mrs mrs. ms ms. dr dr. st "
      "st. prof prof. gen gen. col col. capt capt. lt lt. sgt sgt. rev rev. hon sir lady lord king queen saint president "
      "senator uncle aunt"},

@@ -47,7 +47,8 @@ int64_t to_ms(double seconds) { return std::llrint(std::ceil(seconds * 1000 - 1e
 }  // namespace
 
 SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language) {
-  const std::string_view name = is_plain(options) ? "plain" : options.style.empty() ? "broadcast" : std::string_view(options.style);
+  const std::string_view preferred = is_plain(options) ? "plain" : "broadcast";
+  const std::string_view name = options.style.empty() ? preferred : options.style;
   const auto preset = std::ranges::find(kPresets, name, &Preset::name);
   if (preset == std::end(kPresets))
     throw Error("there is no style \"" + options.style + "\": choose from broadcast, netflix, bbc, social and plain");

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <numeric>
 #include <random>
 #include <string>
@@ -97,8 +97,9 @@ void check_hard_rules(const Transcript& t, const std::vector<Cue>& cues, const S
 
 // Words of any kind in times of any kind.
 Transcript anything(std::mt19937& random) {
-  const std::vector<std::string> alphabet = {"a", "e",  "n", "t",  "ß",  "й", "ع", "ש", "क", "ि", "字", "か", "ー", "。", "한", "ก",
-                                             "ำ", "👩‍👩‍👧", "🇩🇪", "é", ".", ",", "\"", "-", "(", "?", "…", "<", "&", "5", "e\u0301\u0302"};
+  const std::vector<std::string> alphabet = {"a", "e", "n", "t", "ß", "й", "ع", "ש", "क", "ि", "字", "か", "ー", "。", "한",
+                                             "ก", "ำ", "👩‍👩‍👧", "🇩🇪", "é", ".", ",", "\"", "-", "(", "?", "…", "<", "&", "5",
+                                             "e\u0301\u0302"};
   const auto up_to = [&](int n) { return static_cast<int>(random() % (n + 1)); };
   Transcript t;
   t.language = std::vector<std::string>{"en", "de", "zh", "ja", "ko", "th", "ar", "xx", ""}[up_to(8)];
@@ -291,11 +292,11 @@ TEST_CASE("the best layout costs less than filling lines, and 100,000 words take
   std::vector<std::string> words(100000);
   for (std::string& word : words) word = vocabulary[random() % vocabulary.size()];
   const Transcript t = spoken(words, 0.35);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor's time, whoever else wants some of it
   const auto cues = lay_out(t, {});
-  const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double took_s = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   MESSAGE(static_cast<int>(100000 / took_s) << " words a second");
-  CHECK(took_s < 4);  // a second on a machine that does nothing else
+  CHECK(took_s < 2);  // half a second where nothing else runs
 
   const SubtitleStyle style = resolve({}, "en");
   std::vector<Unit> units = units_of(t, style.columns);
