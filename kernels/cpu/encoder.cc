@@ -24,9 +24,10 @@ std::vector<int> block_starts(int rows, int threads) {
 
 }  // namespace
 
-HeadKv::HeadKv(int layers, int heads, Type key_type, Type value_type)
+HeadKv::HeadKv(int layers, int heads, Type key_type, Type value_type, bool quads)
     : key_type(key_type),
       value_type(value_type),
+      quads(quads),
       heads_(heads),
       key_bytes_(keys_bytes(key_type, kAudioContext)),
       value_bytes_(values_bytes(value_type, kAudioContext)),
@@ -38,7 +39,7 @@ void HeadKv::write(const Kernels& kernels, int layer, View kv, int first, int ro
     kernels.pack_keys[int(key_type)](part);
     part.x += heads_ * kHead;
     part.out = values(layer, head);
-    kernels.pack_values[int(value_type)](part);
+    (quads ? kernels.pack_value_quads : kernels.pack_values[int(value_type)])(part);
   }
 }
 
@@ -53,7 +54,8 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
       q_(kAudioContext * (width_ + kGap)),
       position_blocks_(block_starts(kAudioContext, team.threads())),
       frame_blocks_(block_starts(kMelFrames, team.threads())),
-      kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values) {
+      kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values,
+          model.types.encoder_values == Type::i8) {
   std::vector<float> zeros(width_);
   for (const int row : {0, kMelFrames + 1}) {
     Rows around = conv1_.rows(model.conv2.type, {}, row, 1, width_);
@@ -159,7 +161,7 @@ void Encoder::project(int layer, int first, int rows, const Scratch& scratch) co
 // x += attention of these rows over all.
 void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
-  const auto attention = kernels_.attention[int(kv_.key_type)][int(kv_.value_type)];
+  const auto attention = kv_.quads ? kernels_.quad_attention : kernels_.attention[int(kv_.key_type)][int(kv_.value_type)];
   const View attended = {scratch.hidden.data(), width_ + kGap};
   for (int head = 0; head < model_.dims.heads; head++) {
     HeadAttention one = {row_of(q_, first).x + head * kHead, width_ + kGap, rows, kv_.keys(layer % 2, head),

@@ -27,13 +27,20 @@ static inline float to_factor(OfBf16, const float* x, int n, char* out, float sc
 }
 #endif
 
-constexpr int kKeysAtOnce = 384;
+constexpr int kKeysAtOnce = 384, kKeysRounded = 128;  // at most; of weights that are rounded with one scale
 constexpr float kSlack = 24;
 
 template <class T>
 constexpr int group_values() {
   return sizeof(typename T::Element) == 4 ? 1 : 4 / int(sizeof(typename T::Element));
 }
+
+// What weights are kept as until they are multiplied: of int8 ones as f32, since their scale comes from all of a block.
+float weight_of(OfF32);
+float weight_of(OfI8);
+#ifdef SOTTO_HAS_BF16
+uint16_t weight_of(OfBf16);
+#endif
 
 static inline void store_weights(float* to, vf weights) { store_f32(to, weights); }
 static inline vf load_weights(const float* from) { return load_f32(from); }
@@ -64,8 +71,8 @@ static void move_peak(vf (&scores)[kVectors], RowState& row, W* weights, int don
 }
 
 // Scores of one panel, less the rows' peaks, become weights; those past `keys` become 0.
-// value_scale: what weights are multiplied by in the end [kPanel], or null.
-template <class W>
+// value_scale: what weights are multiplied by in the end [kPanel], if kScaled.
+template <bool kScaled, class W>
 static inline void weigh(vf (*scores)[kVectors], int rows, int keys, const float* value_scale, RowState* states,
                          W (*weights)[kKeysAtOnce], int done, bool is_first) {
   for (int r = 0; r < rows; ++r) {
@@ -74,7 +81,7 @@ static inline void weigh(vf (*scores)[kVectors], int rows, int keys, const float
     if (keys < kPanel) {
       float last[kPanel];
       for (int v = 0; v < kVectors; ++v) store_f32(last + v * kLanes, x[v]);
-      for (int i = keys; i < kPanel; ++i) last[i] = -1e30f;
+      for (int i = keys > 0 ? keys : 0; i < kPanel; ++i) last[i] = -1e30f;
       for (int v = 0; v < kVectors; ++v) x[v] = load_f32(last + v * kLanes);
     }
     vf largest = x[0];
@@ -85,20 +92,35 @@ static inline void weigh(vf (*scores)[kVectors], int rows, int keys, const float
       const vf weight = exp2_negative(x[v]);
       total = total + weight;
       store_weights(weights[r] + done + v * kLanes,
-                    value_scale ? weight * load_f32(value_scale + v * kLanes) : weight);
+                    kScaled ? weight * load_f32(value_scale + v * kLanes) : weight);
     }
     row.total = total;
   }
 }
 
+// Weights of a row, none below 0, as u8; returns their scale.
+static inline float round_weights(const float* weights, int n, uint8_t* out) {
+  vf largest = load_f32(weights);
+  for (int i = kLanes; i < n; i += kLanes) largest = max(largest, load_f32(weights + i));
+  const float peak = largest_of(largest);
+  const vf factor = splat(255 / peak);
+  for (int i = 0; i < n; i += kLanes) store_u8(out + i, round_i32(load_f32(weights + i) * factor));
+  return peak * (1.0f / 255);
+}
+
 template <class K, class V>
 static void attention(const HeadAttention& h) {
   constexpr int kGroup = group_values<K>(), kValueGroup = group_values<V>();
-  using Weight = typename V::Element;
+  constexpr bool kRounds = V::kScaledSums;
+  using Weight = decltype(weight_of(V{}));
   constexpr int64_t kKeyBytes = kHead64 / kGroup * K::kBBytes;        // of a key in its panel
   constexpr int64_t kValueBytes = kPanel / kValueGroup * V::kBBytes;  // of a key in a panel of values
   alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename K::Element)];
   alignas(64) Weight weights[kTileRows][kKeysAtOnce];
+  alignas(64) uint8_t rounded[kTileRows][kRounds ? kKeysAtOnce : 1];
+  float weight_scale[kTileRows], ones[kPanel];
+  int32_t zeros[kPanel];
+  for (int i = 0; i < kPanel; ++i) ones[i] = 1, zeros[i] = 0;
   RowState states[kAttentionRows];
   float q_scale[kAttentionRows];
   vf sums[kTileRows][kVectors];
@@ -113,8 +135,10 @@ static void attention(const HeadAttention& h) {
   const auto* key_scale = reinterpret_cast<const float*>(keys + int64_t(all_keys) * kHead64);  // of int8 ones
   const auto* key_start = reinterpret_cast<const int32_t*>(key_scale + all_keys);
   const auto* value_scale = reinterpret_cast<const float*>(values + int64_t(all_keys) * kHead64);
-  for (int key = 0; key < h.n_keys; key += kKeysAtOnce) {
-    const int left = (h.n_keys - key + kPanel - 1) / kPanel * kPanel, count = left < kKeysAtOnce ? left : kKeysAtOnce;
+  constexpr int kStep = kRounds ? kKeysRounded : kKeysAtOnce;
+  constexpr int kUnit = kPanel < 4 * kAheadSteps ? 4 * kAheadSteps : kPanel;  // whole panels, and whole steps of quads
+  for (int key = 0; key < h.n_keys; key += kStep) {
+    const int left = (h.n_keys - key + kUnit - 1) / kUnit * kUnit, count = left < kStep ? left : kStep;
     const bool last = left <= count;
     const char* next_keys = last ? static_cast<const char*>(h.next_k) : keys + (key + count) * kKeyBytes;
     const char* next_values = last ? static_cast<const char*>(h.next_v) : values + (key + count) * kValueBytes;
@@ -127,15 +151,22 @@ static void attention(const HeadAttention& h) {
         const Scales scales = {q_scale + row, 1, key_scale + first, key_start + first};
         any_tile<K>(rows, q[row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup, scales, next_keys, sums);
         next_keys += kHead64 / kGroup / kAheadSteps * 64;
-        weigh(sums, rows, h.n_keys - first, V::kBBytes == 1 ? value_scale + first : nullptr, states + row, weights, done,
-              first == 0);
+        weigh<kRounds || V::kBBytes == 1>(sums, rows, h.n_keys - first, value_scale + first, states + row, weights, done,
+                                          first == 0);
+      }
+      const char* factors = reinterpret_cast<char*>(weights[0]);
+      int64_t factor_stride = sizeof(weights[0]);
+      if constexpr (kRounds) {
+        for (int r = 0; r < rows; ++r) weight_scale[r] = round_weights(weights[r], count, rounded[r]);
+        factors = reinterpret_cast<char*>(rounded[0]);
+        factor_stride = sizeof(rounded[0]);
       }
       for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
         const int64_t at = (int64_t(panel) * all_keys + key) * kValueBytes;
         const int vector = panel * kVectors;
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v) sums[r][v] = states[row + r].out[vector + v];
-        any_tile<V>(rows, reinterpret_cast<char*>(weights[0]), sizeof(weights[0]), values + at, count / kValueGroup, {},
+        any_tile<V>(rows, factors, factor_stride, values + at, count / kValueGroup, {weight_scale, 1, ones, zeros},
                     next_values + int64_t(panel) * all_keys * kValueBytes, sums);
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v) states[row + r].out[vector + v] = sums[r][v];
@@ -261,5 +292,28 @@ static void pack_values_i8(const PackHead& p) {
     scale[key] = round_row(p.x + r * p.x_stride, values);
     for (int panel = 0; panel < kHead64 / kPanel; ++panel)
       __builtin_memcpy(out + (int64_t(panel) * p.n_keys + key) * kPanel, values + panel * kPanel, kPanel);
+  }
+}
+
+static void pack_value_quads(const PackHead& p) {
+  auto* out = static_cast<uint8_t*>(p.out);
+  auto* scale = reinterpret_cast<float*>(out + int64_t(p.n_keys) * kHead64);
+  for (int r = 0, n; r < p.rows; r += n) {
+    alignas(64) uint8_t values[4][kHead64];
+    const int key = p.first + r;
+    n = key % 4 == 0 && r + 4 <= p.rows ? 4 : 1;
+    for (int i = 0; i < n; ++i)
+      scale[key + i] = round_row(p.x + (r + i) * p.x_stride, reinterpret_cast<int8_t*>(values[i]));
+    for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
+      uint8_t* quads = out + (int64_t(panel) * p.n_keys + key / 4 * 4) * kPanel;
+      const uint8_t* x = values[0] + panel * kPanel;
+      if (n == 4) {
+        auto* words = reinterpret_cast<int32_a*>(quads);
+        for (int i = 0; i < kPanel; ++i)
+          words[i] = x[i] | x[kHead64 + i] << 8 | x[2 * kHead64 + i] << 16 | int32_t(uint32_t(x[3 * kHead64 + i]) << 24);
+      } else {
+        for (int i = 0; i < kPanel; ++i) quads[i * 4 + key % 4] = x[i];
+      }
+    }
   }
 }

@@ -5,7 +5,7 @@
 //   [n / panel][k / per_group][panel][4 bytes]
 // where 4 bytes are one group of a column: 1 f32, 2 bf16 or 4 int8 values that follow each other in k (f16: 2 bytes, one
 // value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys; int8 ones
-// one by one, since they are multiplied as f32). Int8 keys and values are followed by the scale of each key [keys], int8
+// one by one where they are multiplied as f32, else in quads of keys). Int8 keys and values are followed by the scale of each key [keys], int8
 // keys then by where their sums start [keys].
 // Each sum runs through k in order, whatever the number of rows: a row's result doesn't depend on its company.
 #pragma once
@@ -134,8 +134,10 @@ struct Kernels {
   void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand
   void (*operand[kTypes])(const Rows&, Range range);  // f32 and f16: copies
   void (*attention[kTypes][kTypes])(const HeadAttention&);  // by the type of k and that of v; null: not offered
+  void (*quad_attention)(const HeadAttention&);  // int8 keys and quads of values, all products of bytes
   void (*pack_keys[kTypes])(const PackHead&);
   void (*pack_values[kTypes])(const PackHead&);
+  void (*pack_value_quads)(const PackHead&);
   void (*past_attention[kTypes])(const PastAttention&);     // by the type of k and v: f32, or f16
   void (*store_past[kTypes])(const float* x, void* out);    // 64 values of a key or value in that type
   // Lists in order the places of some logits that the `wanted` (to kScanLanes) largest are surely among; mostly few more

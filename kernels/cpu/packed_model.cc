@@ -209,10 +209,7 @@ Precision precision_named(const std::string& name) {
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {
   const Type half = kernels.half_storage, f32 = Type::f32, bf16 = Type::bf16, i8 = Type::i8;
   if (precision == Precision::bf16 && kernels.native_bf16) return {bf16, bf16, bf16, bf16, half, half, half};
-  if (precision == Precision::i8) {
-    const Type kv = kernels.native_bf16 ? bf16 : f32;  // int8 keys in the encoder would change one word in a hundred
-    return {i8, i8, kv, kv, i8, i8, half};
-  }
+  if (precision == Precision::i8) return {i8, i8, i8, i8, i8, i8, half};
   const bool f16 = weights.token_embedding.encoding == Encoding::f16;  // then f16 holds them without loss
   return {f32, f16 ? half : f32, f32, f32, f32, f32, f32};
 }

@@ -74,16 +74,18 @@ Row product_row(const Kernels& kernels, Type type, int rows, int n, int k, doubl
   return {name, seconds, 2.0 * rows * n * k, limit, std::sqrt(error / size)};
 }
 
-Row attention_row(const Kernels& kernels, Type key_type, Type value_type, int rows, const Limits& limits, int rounds) {
+// quads: int8 as the encoder has it, both products of bytes.
+Row attention_row(const Kernels& kernels, Type type, bool quads, int rows, const Limits& limits, int rounds) {
   const int keys = kAudioContext, padded = padded_keys(keys);
   const std::vector<float> q = random_values(rows * kHead, 3, 3), k = random_values(keys * kHead, 4, 1),
                            v = random_values(keys * kHead, 5, 1);
   const Buffer<char> packed_k(int64_t(padded) * kHead * 4), packed_v(int64_t(padded) * kHead * 4);
-  kernels.pack_keys[int(key_type)]({k.data(), kHead, 0, keys, padded, packed_k.data()});
-  kernels.pack_values[int(value_type)]({v.data(), kHead, 0, keys, padded, packed_v.data()});
+  kernels.pack_keys[int(type)]({k.data(), kHead, 0, keys, padded, packed_k.data()});
+  const auto pack_values = quads ? kernels.pack_value_quads : kernels.pack_values[int(type)];
+  pack_values({v.data(), kHead, 0, keys, padded, packed_v.data()});
   std::vector<float> out(rows * kHead);
   const HeadAttention head = {q.data(), kHead, rows, packed_k.data(), packed_v.data(), keys, out.data(), kHead};
-  const double seconds = best_seconds(rounds, [&] { kernels.attention[int(key_type)][int(value_type)](head); });
+  const double seconds = best_seconds(rounds, [&] { (quads ? kernels.quad_attention : kernels.attention[int(type)][int(type)])(head); });
   std::vector<double> weight(keys), expected(kHead);
   double total = 0, error = 0, size = 0;
   for (int t = 0; t < keys; t++) {
@@ -97,10 +99,10 @@ Row attention_row(const Kernels& kernels, Type key_type, Type value_type, int ro
     error += (out[d] - expected[d]) * (out[d] - expected[d]);
     size += expected[d] * expected[d];
   }
-  const std::string name = std::string("attention ") + kTypeNames[int(key_type)] + "/" + kTypeNames[int(value_type)] +
-                           " " + std::to_string(rows) + " rows";
-  const double multiplied_as = limits.multiply[int(value_type == Type::i8 ? Type::f32 : value_type)];
-  const double limit = 2 / (1 / limits.multiply[int(key_type)] + 1 / multiplied_as);
+  const std::string name = std::string("attention ") + kTypeNames[int(type)] + (quads ? " quads " : " ") +
+                           std::to_string(rows) + " rows";
+  const double of_values = limits.multiply[int(type == Type::i8 && !quads ? Type::f32 : type)];
+  const double limit = 2 / (1 / limits.multiply[int(type)] + 1 / of_values);
   return {name, seconds, 4.0 * rows * keys * kHead, limit, std::sqrt(error / size)};
 }
 
@@ -113,17 +115,14 @@ void bench_kernels(const Kernels& kernels, int rounds, bool as_json) {
   for (const Type type : {Type::f32, Type::f16, Type::bf16, Type::i8}) {
     if (!kernels.product[int(type)]) continue;
     const double limit = limits.multiply[int(type)];
-    for (const int count : {96, 5, 1}) {
+    for (const int count : {192, 5, 1}) {
       rows.push_back(product_row(kernels, type, count, 512, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 2048, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 512, 2048, limit, rounds));
     }
-    for (const Type value_type : {Type::f32, Type::f16, Type::bf16, Type::i8}) {
-      if (!kernels.attention[int(type)][int(value_type)]) continue;
-      for (const int count : {96, 5, 1})
-        rows.push_back(attention_row(kernels, type, value_type, count, limits, rounds));
-    }
+    for (const int count : {192, 5, 1}) rows.push_back(attention_row(kernels, type, false, count, limits, rounds));
   }
+  rows.push_back(attention_row(kernels, Type::i8, true, kAttentionRows, limits, rounds));
   json report = json::array();
   if (!as_json) std::printf("%s kernels, one thread\n%-36s %9s %9s %7s %10s\n", kernels.name, "kernel", "us", "Gop/s",
                             "share", "error");

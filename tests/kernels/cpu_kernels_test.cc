@@ -249,12 +249,13 @@ std::vector<double> plain_attention(const float* q, const std::vector<double>& k
 TEST_CASE("attention over packed keys and values of any number") {
   for (const Kernels* kernels : kernels_to_test()) {
     CAPTURE(kernels->name);
-    for (const auto& [type, value_type] : {std::pair(Type::f32, Type::f32), std::pair(Type::f16, Type::f16),
-                                           std::pair(Type::bf16, Type::bf16), std::pair(Type::i8, Type::f32),
-                                           std::pair(Type::i8, Type::bf16), std::pair(Type::i8, Type::i8)}) {
-      const auto attention = kernels->attention[int(type)][int(value_type)];
+    for (const auto& [type, quads] : {std::pair(Type::f32, false), std::pair(Type::f16, false),
+                                      std::pair(Type::bf16, false), std::pair(Type::i8, false), std::pair(Type::i8, true)}) {
+      const Type value_type = type;
+      const auto attention = quads ? kernels->quad_attention : kernels->attention[int(type)][int(value_type)];
       if (!attention) continue;
       CAPTURE(int(type));
+      CAPTURE(quads);
       for (const int n : {1, 127, 128, 129, 1500}) {
         CAPTURE(n);
         const int rows = n == 129 ? kAttentionRows : 7, padded = padded_keys(n);
@@ -264,7 +265,8 @@ TEST_CASE("attention over packed keys and values of any number") {
         for (int first = 0; first < n; first += 100) {  // in pieces, as blocks of rows come
           const int count = std::min(100, n - first);
           kernels->pack_keys[int(type)]({k.data() + first * 72, 72, first, count, padded, keys.data()});
-          kernels->pack_values[int(value_type)]({v.data() + first * 72, 72, first, count, padded, values.data()});
+          const auto pack_values = quads ? kernels->pack_value_quads : kernels->pack_values[int(value_type)];
+          pack_values({v.data() + first * 72, 72, first, count, padded, values.data()});
         }
         std::vector<float> out(rows * 70);
         attention({q.data(), 80, rows, keys.data(), values.data(), n, out.data(), 70});
@@ -280,7 +282,7 @@ TEST_CASE("attention over packed keys and values of any number") {
           }
         }
         // Scores are up to about 15: rounding q and k moves one by 15 * 2^-24 in f32, and by about 4 * 2^-11, 4 * 2^-8
-        // or 4 / 127 in the others, and weights by as much of their value.
+        // or 4 / 127 in the others, and weights by as much of their value. Quads round weights to 255ths of the largest.
         CHECK(std::sqrt(error / size) < (type == Type::f32 ? 3e-6 : type == Type::f16 ? 2e-3 : 3e-2));
       }
     }
