@@ -10,7 +10,7 @@
 namespace sotto::cpu {
 
 #if defined(__x86_64__)
-extern const Kernels kAvx512Bf16, kAvx512, kAvx2;
+extern const Kernels kAvx512Bf16, kAvx512, kAvx2Vnni, kAvx2;
 #elif defined(__aarch64__)
 extern const Kernels kNeon, kNeonDotprod;
 #endif
@@ -24,8 +24,10 @@ std::vector<const Kernels*> available_kernels() {
                       __builtin_cpu_supports("avx512vnni");
   if (avx512 && __builtin_cpu_supports("avx512bf16")) result.push_back(&kAvx512Bf16);
   if (avx512) result.push_back(&kAvx512);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    result.push_back(&kAvx2);
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  if (avx2 && __builtin_cpu_supports("avxvnni")) result.push_back(&kAvx2Vnni);
+  if (avx2) result.push_back(&kAvx2);
 #elif defined(__aarch64__)
   if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) result.push_back(&kNeonDotprod);
   result.push_back(&kNeon);

@@ -70,7 +70,7 @@ struct Rows {
 
 // Attention of one head: out[rows][64] = softmax(q kT / 8) v.
 constexpr int kKeyBlock = 128;       // keys are packed for a multiple of so many
-constexpr int kAttentionRows = 192;  // at most, in one call
+constexpr int kAttentionRows = 144;  // at most, in one call
 constexpr int padded_keys(int n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
 
 // Bytes of one head's packed keys or values.

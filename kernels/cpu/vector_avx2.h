@@ -1,5 +1,5 @@
 // The vector of AVX2 with FMA and F16C, and what generic.h does with it; included inside a namespace, after dot_u8_i8's
-// instruction is chosen by SOTTO_HAS_AVX_VNNI.
+// instruction is chosen by SOTTO_HAS_VNNI: the form of it, if there is one.
 typedef __m256 vf;
 typedef __m256i vi;
 constexpr int kLanes = 8;
@@ -62,9 +62,9 @@ static inline vf sums_of(const vf (&x)[kLanes]) {  // lane i: the sum of x[i]
 static inline bool any_at_least(vf x, vf limit) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, limit, _CMP_GE_OQ)) != 0;
 }
-#ifdef SOTTO_HAS_AVX_VNNI
+#ifdef SOTTO_HAS_VNNI
 static inline vi dot_u8_i8(vi sum, vi a, vi b) {
-  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  asm("%{" SOTTO_HAS_VNNI "%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
   return sum;
 }
 #else

@@ -115,12 +115,12 @@ void bench_kernels(const Kernels& kernels, int rounds, bool as_json) {
   for (const Type type : {Type::f32, Type::f16, Type::bf16, Type::i8}) {
     if (!kernels.product[int(type)]) continue;
     const double limit = limits.multiply[int(type)];
-    for (const int count : {192, 5, 1}) {
+    for (const int count : {144, 5, 1}) {
       rows.push_back(product_row(kernels, type, count, 512, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 2048, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 512, 2048, limit, rounds));
     }
-    for (const int count : {192, 5, 1}) rows.push_back(attention_row(kernels, type, false, count, limits, rounds));
+    for (const int count : {144, 5, 1}) rows.push_back(attention_row(kernels, type, false, count, limits, rounds));
   }
   rows.push_back(attention_row(kernels, Type::i8, true, kAttentionRows, limits, rounds));
   json report = json::array();

@@ -17,6 +17,7 @@ namespace sotto::cpu {
 
 #if defined(__x86_64__)
 extern const Kernels kAvx512Bf16Twin;  // the bf16 kernels, their one instruction replaced by others
+extern const Kernels kAvx2VnniTwin;    // the kernels of AVX2 with VNNI, with the instruction's other form
 #endif
 
 namespace {
@@ -24,7 +25,10 @@ namespace {
 std::vector<const Kernels*> kernels_to_test() {
   std::vector<const Kernels*> all = available_kernels();
 #if defined(__x86_64__)
-  if (std::string(all.front()->name).starts_with("avx512")) all.push_back(&kAvx512Bf16Twin);
+  if (std::string(all.front()->name).starts_with("avx512")) {
+    all.push_back(&kAvx512Bf16Twin);
+    all.push_back(&kAvx2VnniTwin);
+  }
 #endif
   return all;
 }
