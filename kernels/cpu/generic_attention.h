@@ -6,7 +6,8 @@
 //
 // Weights are powers of 2 of scores less the row's peak. The peak is one of the first panel's; a later score may be above
 // it by up to kSlack, which f32 holds as well, before the peak moves and what was summed up is rescaled.
-// Roofline: 128 multiply-adds for each score beside about 13 other operations on the same ports: 90 % at most.
+// Roofline: 128 multiply-adds for each score beside about 13 other operations on the same ports: 90 % at most; of bytes a
+// quarter of the multiply-adds. Measured in `base`'s encoder (AVX-512 with VNNI, Ice Lake, 2026-11-30): 75 %, bytes 36 %.
 
 constexpr float kLog2e = 1.44269504f;
 

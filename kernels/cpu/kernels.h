@@ -5,8 +5,8 @@
 //   [n / panel][k / per_group][panel][4 bytes]
 // where 4 bytes are one group of a column: 1 f32, 2 bf16 or 4 int8 values that follow each other in k (f16: 2 bytes, one
 // value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys; int8 ones
-// one by one where they are multiplied as f32, else in quads of keys). Int8 keys and values are followed by the scale of each key [keys], int8
-// keys then by where their sums start [keys].
+// one by one where they are multiplied as f32, else in quads of keys). Int8 keys and values are followed by the scale of
+// each key [keys], int8 keys then by where their sums start [keys].
 // Each sum runs through k in order, whatever the number of rows: a row's result doesn't depend on its company.
 #pragma once
 

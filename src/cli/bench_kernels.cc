@@ -85,7 +85,8 @@ Row attention_row(const Kernels& kernels, Type type, bool quads, int rows, const
   pack_values({v.data(), kHead, 0, keys, padded, packed_v.data()});
   std::vector<float> out(rows * kHead);
   const HeadAttention head = {q.data(), kHead, rows, packed_k.data(), packed_v.data(), keys, out.data(), kHead};
-  const double seconds = best_seconds(rounds, [&] { (quads ? kernels.quad_attention : kernels.attention[int(type)][int(type)])(head); });
+  const auto attention = quads ? kernels.quad_attention : kernels.attention[int(type)][int(type)];
+  const double seconds = best_seconds(rounds, [&] { attention(head); });
   std::vector<double> weight(keys), expected(kHead);
   double total = 0, error = 0, size = 0;
   for (int t = 0; t < keys; t++) {
