@@ -15,6 +15,9 @@ namespace sotto {
 struct DecodeOptions {
   int audio_track = -1;  // which audio stream, from 0; -1: libav's choice of the best
   std::string raw;       // headerless sound: "s16le:8000:1" (sample format : rate : channels); empty: a container
+  int channel = -1;      // taken alone, from 0; -1: all are mixed
+  double start_s = 0;    // only the sound from here on, on the container's clock
+  std::optional<double> end_s;  // ... and before here
   const std::atomic<bool>* stop = nullptr;  // once true, a read that waits for input ends with an Error
 };
 
@@ -27,11 +30,13 @@ class Decoder {
   Decoder(const std::string& path, const DecodeOptions& options);
   ~Decoder();
 
-  // The next stretch, of a second or so; stretches join without gaps (silence stands where the container has a gap).
-  // False at the end. Damaged input ends or skips with a warning; throws Error if nothing at all could be decoded.
+  // The next stretch, of a second or so; stretches join without gaps (silence stands where the container has a gap), and
+  // their times count from DecodeOptions::start_s. What lies before that is jumped over where the format has exact
+  // places, else decoded and dropped. False at the end. Damaged input ends or skips with a warning; throws Error if nothing at all could be decoded.
   bool read(Pcm& out);
 
-  std::optional<double> duration_s() const;  // as the container claims, or as its bit rate lets guess; for progress
+  // What is to come in all, as the container claims, or as its bit rate lets guess; for progress.
+  std::optional<double> duration_s() const;
   int audio_tracks() const;                  // of the container
   bool seekable() const;                     // a regular file: it may be read ahead
   std::vector<std::string> take_warnings();  // sentences collected since the last call, each naming the input

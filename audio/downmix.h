@@ -12,8 +12,9 @@ namespace sotto {
 
 class Downmix {
  public:
-  // Appends to `out`. Frames may change their format at any time.
-  explicit Downmix(std::vector<int16_t>& out) : out_(out) {}
+  // Appends to `out`. Frames may change their format at any time. wanted: the channel that is taken instead of the mix,
+  // where there is one of that number; -1: the mix.
+  Downmix(std::vector<int16_t>& out, int wanted) : out_(out), wanted_(wanted) {}
   ~Downmix() { av_channel_layout_uninit(&layout_); }
   Downmix(const Downmix&) = delete;
   Downmix& operator=(const Downmix&) = delete;
@@ -49,6 +50,7 @@ class Downmix {
   void resample(const uint8_t* const* planes, int n);
 
   std::vector<int16_t>& out_;
+  const int wanted_;
   AVSampleFormat format_ = AV_SAMPLE_FMT_NONE;
   int rate_ = 0;
   AVChannelLayout layout_ = {};

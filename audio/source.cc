@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -338,6 +339,22 @@ av::Frame Source::next() {
       return frame;
     }
   }
+}
+
+// Of other formats libav guesses the place from the bit rate, or counts from there anew; in Ogg it knows Vorbis' places
+// only at the ends of pages.
+bool Source::seek(double to_s) {
+  constexpr std::array<std::string_view, 8> kExact = {"wav", "w64",  "flac", "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm",
+                                                      "ogg", "aiff", "caf"};
+  const std::string_view format = format_->iformat->name;
+  if (!regular_file_ || !(contains(kExact, format) || contains(kRawFormats, format))) return false;
+  if (format == "ogg" && codec_->codec_id == AV_CODEC_ID_VORBIS) return false;
+  const int64_t us = start_us() + std::llround(to_s * AV_TIME_BASE);
+  const int64_t at = av_rescale_q(us, AV_TIME_BASE_Q, stream_->time_base);
+  if (av_seek_frame(format_.get(), stream_->index, at, AVSEEK_FLAG_BACKWARD) < 0) return false;
+  avcodec_flush_buffers(codec_.get());
+  draining_ = false;
+  return true;
 }
 
 std::optional<int64_t> Source::stamp(const AVFrame& frame) const {

@@ -21,11 +21,16 @@ class Source {
   // The next frame of at least one sample; null at the end. What can't be decoded is counted and skipped.
   av::Frame next();
 
+  // Goes to a place at or before a time since the container's start, from which frames' stamps are exact. False where
+  // the input has no such places; then nothing has changed.
+  bool seek(double to_s);
+
   // The frame's time since the container's start, in samples at its own rate; nothing if it has no stamp.
   std::optional<int64_t> stamp(const AVFrame& frame) const;
 
   const std::string& name() const { return name_; }  // as sentences name the input
   int audio_tracks() const { return audio_tracks_; }
+  int channels() const { return codec_->ch_layout.nb_channels; }
   bool regular_file() const { return regular_file_; }
   int64_t damaged() const { return damaged_; }  // packets that could not be decoded
   bool stopped_early() const { return read_error_ < 0; }  // reading failed before the end

@@ -19,6 +19,7 @@ void Timeline::set_rate(int rate) {
   if (rate_ > 0) {
     clock_ = rescale(clock_, rate_, rate);
     shift_ = rescale(shift_, rate_, rate);
+    drift_ = rescale(drift_, rate_, rate);
   }
   rate_ = rate;
 }
@@ -45,6 +46,7 @@ Timeline::Placement Timeline::place(int rate, int64_t n, std::optional<int64_t> 
       shift_ -= drift;
     }
   }
+  if (stamp) drift_ = *stamp + shift_ - clock_ - placement.silence + placement.drop;
   dropping_ = placement.drop == n;
   clock_ += placement.silence + n - placement.drop;
   started_ = true;

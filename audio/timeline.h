@@ -30,6 +30,13 @@ class Timeline {
   // samples; next: that of the frame after it. A step is followed only if the next frame's stamp confirms it.
   Placement place(int rate, int64_t n, std::optional<int64_t> stamp, std::optional<int64_t> next);
 
+  // Leaps to a frame of that stamp, which is to be placed next: where it would be if all before it had been placed.
+  void leap(int rate, int64_t stamp) {
+    set_rate(rate);
+    clock_ = stamp + shift_ - drift_;
+  }
+
+  int64_t now() const { return clock_; }  // end of what was placed, in samples of the latest frame's rate
   double now_s() const { return rate_ > 0 ? static_cast<double>(clock_) / rate_ : 0.0; }
 
  private:
@@ -39,6 +46,7 @@ class Timeline {
   std::optional<double> duration_s_;
   int rate_ = 0;
   int64_t clock_ = 0;  // end of what was placed, in samples at rate_
+  int64_t drift_ = 0;  // by how much the latest stamp is ahead of the clock, which doesn't follow it
   int64_t shift_ = 0;  // added to stamps: what jumps that were not followed have taken out
   bool started_ = false;
   bool dropping_ = false;  // an overlap goes on: to be dropped to its very end
