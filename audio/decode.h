@@ -30,9 +30,9 @@ class Decoder {
   Decoder(const std::string& path, const DecodeOptions& options);
   ~Decoder();
 
-  // The next stretch, of a second or so; stretches join without gaps (silence stands where the container has a gap), and
-  // their times count from DecodeOptions::start_s. What lies before that is jumped over where the format has exact
-  // places, else decoded and dropped. False at the end. Damaged input ends or skips with a warning; throws Error if nothing at all could be decoded.
+  // The next second or so. What it gives joins without gaps (silence stands for the container's), from start_s on; what
+  // is before that is leapt over where the format has exact places, else decoded and dropped. False at the end. Damaged
+  // input ends or skips with a warning; throws Error if nothing at all could be decoded.
   bool read(Pcm& out);
 
   // What is to come in all, as the container claims, or as its bit rate lets guess; for progress.

@@ -112,8 +112,15 @@ void Features::window(int64_t first, int n_frames, Mel& out) {
   CHECK_INVARIANT(first >= s.window_first && available(first, n_frames) == n_frames);
   s.window_first = first;
   s.advance(first + n_frames, first);
-  s.mel.window(first, n_frames, s.read_ahead ? s.maximum : s.mel.maximum(), out);
+  look_ahead(first, n_frames, out);
   s.drop_before(first);
+}
+
+void Features::look_ahead(int64_t first, int n_frames, Mel& out) {
+  State& s = *state_;
+  CHECK_INVARIANT(first >= s.window_first && available(first, n_frames) == n_frames);
+  s.advance(first + n_frames, s.window_first);
+  s.mel.window(first, n_frames, s.read_ahead ? s.maximum : s.mel.maximum(), out);
 }
 
 void Features::sound(int64_t first, int64_t n, float* out) {

@@ -22,47 +22,57 @@ VadNetwork best_vad_network() {
 }  // namespace
 
 struct Vad::State {
+  // What is carried from chunk to chunk of one sound.
+  struct Memory {
+    std::array<float, kVadState> h{}, c{};
+    std::array<float, kVadContext> context{};  // the last samples of the chunk before
+  };
+
   explicit State(const std::string& path) : parameters(path), network(best_vad_network()) {}
 
   const VadParameters parameters;
   const VadNetwork network;
-  std::array<float, kVadState> h{}, c{};
-  std::array<float, kVadContext> context{};  // the last samples of the chunk before
+  Memory memory;
+
+  std::vector<float> run(Memory& memory, std::span<const float> samples) const;
 
   // `samples` into one chunk's input: the context before it, its end reflected after it.
-  void prepare(std::span<const float> samples, float* input) {
-    float* const chunk = std::copy(context.begin(), context.end(), input);
+  static void prepare(Memory& memory, std::span<const float> samples, float* input) {
+    float* const chunk = std::copy(memory.context.begin(), memory.context.end(), input);
     // NaN is silence; beyond full scale the network has never looked.
     std::transform(samples.begin(), samples.end(), chunk,
                    [](float x) { return x == x ? std::clamp(x, -1.0f, 1.0f) : 0.0f; });
     float* const end = chunk + kVadChunk;
     std::fill(chunk + samples.size(), end, 0.0f);
     for (int i = 0; i < kVadInput - kVadContext - kVadChunk; ++i) end[i] = end[-2 - i];
-    std::copy(end - kVadContext, end, context.begin());
+    std::copy(end - kVadContext, end, memory.context.begin());
   }
 };
 
 Vad::Vad(const std::string& weights_path) : state_(std::make_unique<State>(weights_path)) {}
 Vad::~Vad() = default;
 
-std::vector<float> Vad::push(std::span<const float> samples) {
-  State& s = *state_;
+std::vector<float> Vad::push(std::span<const float> samples) { return state_->run(state_->memory, samples); }
+
+std::vector<float> Vad::alone(std::span<const float> samples) const {
+  State::Memory none;
+  return state_->run(none, samples);
+}
+
+std::vector<float> Vad::State::run(Memory& memory, std::span<const float> samples) const {
   std::vector<float> probabilities((samples.size() + kVadChunk - 1) / kVadChunk);
   std::array<float, kVadBatch * kVadInput> input;
   for (size_t done = 0; done < probabilities.size(); done += kVadBatch) {
     const int n = static_cast<int>(std::min<size_t>(kVadBatch, probabilities.size() - done));
     for (int i = 0; i < n; ++i) {
       const auto chunk = samples.subspan((done + i) * kVadChunk);
-      s.prepare(chunk.first(std::min<size_t>(chunk.size(), kVadChunk)), input.data() + i * kVadInput);
+      prepare(memory, chunk.first(std::min<size_t>(chunk.size(), kVadChunk)), input.data() + i * kVadInput);
     }
-    s.network(s.parameters.view(), input.data(), n, s.h.data(), s.c.data(), probabilities.data() + done);
+    network(parameters.view(), input.data(), n, memory.h.data(), memory.c.data(), probabilities.data() + done);
   }
   return probabilities;
 }
 
-void Vad::reset() {
-  state_->h = state_->c = {};
-  state_->context = {};
-}
+void Vad::reset() { state_->memory = {}; }
 
 }  // namespace sotto

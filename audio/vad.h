@@ -23,6 +23,9 @@ class Vad {
   // whole is filled up with zeros. However the sound is cut (at multiples of 512), the values are the same.
   std::vector<float> push(std::span<const float> samples);
 
+  // The same of a sound on its own, without a bearing on what is pushed.
+  std::vector<float> alone(std::span<const float> samples) const;
+
   void reset();  // the next samples are the first of another sound
 
  private:

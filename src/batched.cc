@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,15 @@ struct Piece {
 struct Pending {
   PlannedWindow planned;
   int pieces_left = 1;
+  std::string language;
   std::vector<Segment> segments;
 };
+
+double speech_s(const Piece& piece) {
+  int64_t samples = 0;
+  for (const Speech& speech : piece.speech) samples += speech.end - speech.start;
+  return seconds_of(samples);
+}
 
 class Batched {
  public:
@@ -43,18 +51,23 @@ class Batched {
  private:
   void fill_slots();
   std::optional<Piece> next_piece();
+  std::optional<Piece> plan_piece();
+  void find_language(const std::vector<int>& slots);
+  void find_each_language(const std::vector<int>& slots);
   void begin(const std::vector<int>& slots);
   void finish(const WindowResult& result);
   std::vector<Segment> segments_of(const Piece& piece, int slot, const Decoded& decoded);
   void decode_again(const Piece& piece, std::span<const Segment> segments);
   void pass_on();
   Pending& pending(const Piece& piece) { return pending_[piece.number - first_pending_]; }
+  void encode(const Piece& piece, int slot);
   bool shares_sound(int64_t number) const;
 
   Job& job_;
   WindowPlan plan_;
   const std::vector<int> history_;   // what each window is to have in mind
   std::deque<Piece> lost_;           // to be decoded before new windows
+  std::deque<Piece> ahead_;          // new windows that were listened to for the language
   std::map<int, Piece> under_way_;   // by slot
   std::deque<Pending> pending_;      // in the order of the sound
   int64_t first_pending_ = 0;        // the number of pending_'s first window
@@ -64,7 +77,7 @@ class Batched {
 Batched::Batched(Job& job)
     : job_(job),
       plan_(job.clips, job.features, job.voice, job.options.vad.pad_ms),
-      history_(PromptHistory(job.initial_prompt, true).carried()) {}
+      history_(PromptHistory(job.texts, true).carried()) {}
 
 void Batched::run() {
   while (!job_.listener.stopped()) {
@@ -92,11 +105,16 @@ void Batched::fill_slots() {
 }
 
 std::optional<Piece> Batched::next_piece() {
-  if (!lost_.empty()) {
-    Piece piece = std::move(lost_.front());
-    lost_.pop_front();
+  for (std::deque<Piece>* waiting : {&lost_, &ahead_}) {
+    if (waiting->empty()) continue;
+    Piece piece = std::move(waiting->front());
+    waiting->pop_front();
     return piece;
   }
+  return plan_piece();
+}
+
+std::optional<Piece> Batched::plan_piece() {
   if (all_planned_ || job_.listener.stopped()) return std::nullopt;
   auto planned = plan_.next();
   job_.pass_warnings_on();
@@ -107,21 +125,61 @@ std::optional<Piece> Batched::next_piece() {
   job_.heard_voice = true;
   Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}};
   job_.features.window(piece.window.seek, piece.window.n_frames, piece.mel);
-  pending_.push_back({std::move(*planned), 1, {}});
+  pending_.push_back({std::move(*planned), 1, job_.transcript.language, {}});
   return piece;
+}
+
+void Batched::encode(const Piece& piece, int slot) {
+  const float* mel = piece.mel.values.data();
+  job_.engine.network->encode({&mel, 1}, {&slot, 1});
+}
+
+// Listens to the windows in the first slots and, where they are few and the language isn't clear from them, to some more:
+// the same ones, however many slots there are.
+void Batched::find_language(const std::vector<int>& slots) {
+  const auto log_probs = job_.language_log_probs(slots);
+  for (size_t i = 0; i < slots.size() && !job_.vote.settled(); ++i)
+    job_.vote.hear(log_probs[i], speech_s(under_way_.at(slots[i])));
+  const int slot = slots.front();
+  while (!job_.vote.settled()) {
+    auto piece = plan_piece();
+    if (!piece) break;
+    encode(*piece, slot);
+    job_.vote.hear(job_.language_log_probs({&slot, 1}).front(), speech_s(*piece));
+    ahead_.push_back(std::move(*piece));
+  }
+  if (!ahead_.empty()) encode(under_way_.at(slot), slot);
+  job_.take_language();
+  for (Pending& window : pending_) window.language = job_.transcript.language;
+}
+
+// Listens to each new window, in their order. What is decoded again is in its window's language.
+void Batched::find_each_language(const std::vector<int>& slots) {
+  std::vector<int> fresh;
+  for (const int slot : slots)
+    if (under_way_.at(slot).retry == 0) fresh.push_back(slot);
+  if (fresh.empty()) return;
+  const auto log_probs = job_.language_log_probs(fresh);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    const Piece& piece = under_way_.at(fresh[i]);
+    pending(piece).language = job_.vote.of_window(log_probs[i], speech_s(piece));
+    job_.vote.hear(log_probs[i], speech_s(piece));
+  }
 }
 
 void Batched::begin(const std::vector<int>& slots) {
   std::vector<const float*> mels;
   for (const int slot : slots) mels.push_back(under_way_.at(slot).mel.values.data());
   job_.engine.network->encode(mels, slots);
-  if (job_.transcript.language.empty()) job_.detect_language(slots.front());
+  if (job_.language_per_window())
+    find_each_language(slots);
+  else if (job_.transcript.language.empty())
+    find_language(slots);
 
-  const auto prompt = whole_prompt(history_, job_.engine.tokenizer.special(), job_.language_token(),
-                                   job_.spoken.translate);
   std::vector<WindowTask> tasks;
   for (const int slot : slots) {
     const Window& window = under_way_.at(slot).window;
+    const auto prompt = job_.prompt(history_, pending(under_way_.at(slot)).language);
     tasks.push_back({slot, window.seek, window.n_frames, prompt, prompt});
   }
   job_.windows.begin(std::move(tasks));
@@ -150,12 +208,14 @@ std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const De
   Cut cut = cut_whole_window(piece.window, decoded.tokens, decoded.ended, job_.engine.tokenizer);
   std::vector<Segment>& segments = cut.segments;
   if (job_.options.words.timestamps || shares_sound(piece.number))
-    job_.add_words(slot, piece.window.n_frames, segments, first_s);
+    job_.add_words(slot, piece.window.n_frames, segments, pending(piece).language, first_s);
   clear_blank_segments(segments);
   std::erase_if(segments, [](const Segment& segment) { return segment.text.empty(); });
   if (job_.voice.active()) snap_to_speech(segments, piece.speech);
   clamp_times(segments, first_s, std::min(last_s, job_.read_s()));
   describe(segments, decoded);
+  if (job_.language_per_window())
+    for (Segment& segment : segments) segment.language = pending(piece).language;
   return std::move(segments);
 }
 

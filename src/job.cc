@@ -3,23 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "models/utf8.h"
-#include "src/prompt.h"
 #include "src/words.h"
 
 namespace sotto {
-namespace {
-
-std::vector<int> tokens_of_prompt(const Tokenizer& tokenizer, const PromptOptions& options, const Listener& listener) {
-  if (!options.initial) return {};
-  const std::vector<int> tokens = tokenizer.encode(std::string(" ").append(strip(*options.initial)));
-  if (tokens.size() > kPromptLimit)
-    listener.warning("the initial prompt is " + std::to_string(tokens.size()) + " tokens long, only the last " +
-                     std::to_string(kPromptLimit) + " are used");
-  return tokens;
-}
-
-}  // namespace
 
 Job::Job(Engine& engine, const Sound& sound, const TranscribeOptions& options, const Listener& listener)
     : engine(engine),
@@ -30,27 +16,42 @@ Job::Job(Engine& engine, const Sound& sound, const TranscribeOptions& options, c
       features(decoder, engine.weights->dims.mel_bins),
       voice(options.voice_activity ? engine.vad.get() : nullptr, options.vad),
       clips(clips_from_times(options.clip_timestamps)),
-      initial_prompt(tokens_of_prompt(engine.tokenizer, options.prompt, listener)),
-      windows(*engine.network, engine.tokenizer, options) {
+      texts(prompt_texts(engine.tokenizer, options.prompt, listener.warning)),
+      windows(*engine.network, engine.tokenizer, options),
+      vote(options.languages) {
   transcript.audio = sound.path;
   transcript.model = engine.weights->name;
   transcript.device = engine.network->description();
   transcript.language = spoken.language;
 }
 
-void Job::detect_language(int slot) {
-  const std::vector<int> prompt = {engine.tokenizer.special().sot};
-  const Settings settings;
-  const auto beginning = engine.network->begin({&slot, 1}, {&prompt, 1}, {&settings, 1}).front();
-  engine.network->stop(slot);
-  transcript.language = most_probable_language(beginning.language_log_probs);
-  listener.detected_language(transcript.language);
+std::vector<std::vector<float>> Job::language_log_probs(std::span<const int> slots) {
+  const std::vector<std::vector<int>> prompts(slots.size(), {engine.tokenizer.special().sot});
+  const std::vector<Settings> settings(slots.size());
+  std::vector<std::vector<float>> log_probs;
+  for (Beginning& beginning : engine.network->begin(slots, prompts, settings))
+    log_probs.push_back(std::move(beginning.language_log_probs));
+  for (const int slot : slots) engine.network->stop(slot);
+  return log_probs;
 }
 
-void Job::add_words(int slot, int n_frames, std::span<Segment> segments, double last_speech_s) {
-  const std::string written = spoken.translate ? "en" : transcript.language;
-  const TextTimes times =
-      time_text(*engine.network, slot, n_frames, segments, language_token(), spoken.translate);
+void Job::take_language() {
+  const HeardLanguage heard = vote.result();
+  transcript.language = heard.code;
+  transcript.language_probability = heard.probability;
+  listener.detected_language(heard);
+}
+
+std::vector<int> Job::prompt(std::span<const int> history, const std::string& language) const {
+  const Tokenizer& tokenizer = engine.tokenizer;
+  return whole_prompt(history, tokenizer.special(), tokenizer.language_token(language), spoken.translate);
+}
+
+void Job::add_words(int slot, int n_frames, std::span<Segment> segments, const std::string& language,
+                    double last_speech_s) {
+  const std::string written = spoken.translate ? "en" : language;
+  const int token = engine.tokenizer.language_token(language);
+  const TextTimes times = time_text(*engine.network, slot, n_frames, segments, token, spoken.translate);
   sotto::add_words(segments, times, engine.tokenizer, written, options.words, last_speech_s);
 }
 

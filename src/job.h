@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "audio/decode.h"
@@ -11,6 +12,7 @@
 #include "audio/mel.h"
 #include "src/decode_window.h"
 #include "src/language.h"
+#include "src/prompt.h"
 #include "src/transcribe.h"
 #include "src/voice.h"
 #include "src/windows.h"
@@ -23,15 +25,20 @@ inline double frame_seconds(int64_t frame) { return seconds_of(frame * kMelHop);
 struct Job {
   Job(Engine& engine, const Sound& sound, const TranscribeOptions& options, const Listener& listener);
 
-  int language_token() const { return engine.tokenizer.language_token(transcript.language); }
   double read_s() const { return seconds_of(features.n_samples()); }  // the sound's length once it has been read
 
-  // Listens for the language to what a slot holds, and says what it is.
-  void detect_language(int slot);
+  bool language_per_window() const { return options.language_per_segment && spoken.language.empty(); }
+
+  // Of each window that these slots hold: the log-probs of all languages.
+  std::vector<std::vector<float>> language_log_probs(std::span<const int> slots);
+  void take_language();  // that has most of the vote; says so
+
+  std::vector<int> prompt(std::span<const int> history, const std::string& language) const;
 
   // Times of words for the segments of the window that a slot holds, which take them over. last_speech_s: the end of the
   // word before it.
-  void add_words(int slot, int n_frames, std::span<Segment> segments, double last_speech_s);
+  void add_words(int slot, int n_frames, std::span<Segment> segments, const std::string& language,
+                 double last_speech_s);
 
   // A segment of a window that was decoded so. It goes to whoever listens, and into the transcript.
   void add(Segment segment);
@@ -47,8 +54,9 @@ struct Job {
   Features features;
   Voice voice;
   const std::vector<Clip> clips;
-  const std::vector<int> initial_prompt;
+  const PromptTexts texts;
   WindowDecoder windows;
+  LanguageVote vote;
   Transcript transcript;
   bool heard_voice = false;  // in a window
 };

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "models/tokenizer.h"
 #include "src/options.h"
@@ -22,7 +22,35 @@ struct Spoken {
 Spoken fit_to_model(const TranscribeOptions& options, const Dims& dims, const Tokenizer& tokenizer,
                     const std::function<void(const std::string&)>& warn);
 
-// The code of the most probable language. log_probs: of the model's languages, in their order.
-std::string_view most_probable_language(std::span<const float> log_probs);
+struct HeardLanguage {
+  std::string code;
+  double probability = 0;  // among those that were to choose from
+};
+
+// Which language is spoken, by what several windows say: each gives its probabilities, and the one with the largest sum
+// has it. A single window can be music, a name, or a greeting in another language.
+class LanguageVote {
+ public:
+  // allowed: codes of the languages to choose from; empty: all.
+  explicit LanguageVote(std::span<const std::string> allowed) : allowed_(allowed.begin(), allowed.end()) {}
+
+  // log_probs: of the model's languages, in their order. speech_s: seconds of speech in the window, by which it counts.
+  void hear(std::span<const float> log_probs, double speech_s);
+
+  bool heard_any() const { return n_heard_ > 0; }
+  bool settled() const;          // more windows aren't worth the time
+  HeardLanguage result() const;  // of what was heard; something must have been
+
+  // The language of a window by itself: the less it has to say, the more by what was heard before it.
+  std::string of_window(std::span<const float> log_probs, double speech_s) const;
+
+ private:
+  std::vector<double> probabilities(std::span<const float> log_probs) const;
+
+  std::vector<std::string> allowed_;
+  int n_heard_ = 0;
+  std::vector<double> sums_;  // of weighted probabilities, by language
+  double speech_s_ = 0;
+};
 
 }  // namespace sotto

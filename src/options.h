@@ -29,6 +29,7 @@ struct ThresholdOptions {
 };
 
 struct PromptOptions {
+  std::string hotwords;                      // names and words to expect, before each window
   std::optional<std::string> initial;        // text before the first window
   bool carry_initial = false;                // ... and before each one
   bool condition_on_previous_text = true;    // the text so far is the prompt of the next window
@@ -48,12 +49,15 @@ enum class Mode { sequential, batched };
 struct TranscribeOptions {
   Mode mode = Mode::sequential;
   std::string language;    // code; empty: detected
+  std::vector<std::string> languages;  // codes of those to choose from when it is detected; empty: all
+  bool language_per_segment = false;   // detected for each window anew, not once for the sound
   bool translate = false;  // to English
   SamplingOptions sampling;
   ThresholdOptions thresholds;
   PromptOptions prompt;
   WordOptions words;
   std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; without a last end: the sound's end
+  bool split_channels = false;          // each transcribed on its own, with its name as the speaker
   bool voice_activity = true;           // where no voice is heard nothing is decoded
   VadSettings vad = {.min_speech_ms = 90, .min_silence_ms = 160, .pad_ms = 300};
 };

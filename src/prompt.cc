@@ -1,6 +1,10 @@
 #include "src/prompt.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "models/error.h"
+#include "models/utf8.h"
 
 namespace sotto {
 namespace {
@@ -11,24 +15,36 @@ std::span<const int> tail(std::span<const int> tokens, size_t at_most) {
 
 }  // namespace
 
-PromptHistory::PromptHistory(std::vector<int> initial, bool carry) : carry_(carry) {
+PromptTexts prompt_texts(const Tokenizer& tokenizer, const PromptOptions& options,
+                         const std::function<void(const std::string&)>& warn) {
+  const auto tokens = [&](const std::string& text, const char* what, size_t at_most) {
+    const std::vector<int> all = tokenizer.encode(std::string(" ").append(strip(text)));
+    const auto kept = tail(all, at_most);
+    if (kept.size() < all.size())
+      warn(std::string(what) + std::to_string(all.size()) + " tokens long, only the last " + std::to_string(at_most) +
+           " are used");
+    return std::vector<int>(kept.begin(), kept.end());
+  };
+  PromptTexts texts;
+  if (!strip(options.hotwords).empty()) texts.hotwords = tokens(options.hotwords, "the hotwords are ", kHotwordLimit);
+  if (options.initial)
+    texts.initial = tokens(*options.initial, "the initial prompt is ", kPromptLimit - texts.hotwords.size());
+  return texts;
+}
+
+PromptHistory::PromptHistory(PromptTexts texts, bool carry) : carried_(std::move(texts.hotwords)) {
   if (carry)
-    initial_ = std::move(initial);
+    carried_.insert(carried_.end(), texts.initial.begin(), texts.initial.end());
   else
-    said_ = std::move(initial);  // it is spoken of once, as if it had been said before the first window
+    said_ = std::move(texts.initial);  // it is spoken of once, as if it had been said before the first window
+  CHECK_INVARIANT(carried_.size() <= kPromptLimit);
 }
 
 std::vector<int> PromptHistory::tokens() const {
-  const auto carried = tail(initial_, kPromptLimit);
-  const auto recent = tail(said_, kPromptLimit - carried.size());
-  std::vector<int> tokens(carried.begin(), carried.end());
+  const auto recent = tail(said_, kPromptLimit - carried_.size());
+  std::vector<int> tokens = carried_;
   tokens.insert(tokens.end(), recent.begin(), recent.end());
   return tokens;
-}
-
-std::vector<int> PromptHistory::carried() const {
-  const auto carried = tail(initial_, kPromptLimit);
-  return {carried.begin(), carried.end()};
 }
 
 void PromptHistory::append(std::span<const int> said) {

@@ -2,33 +2,47 @@
 // tokens that start a transcript. Source: openai/whisper transcribe.py and decoding.py.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/dims.h"
+#include "models/tokenizer.h"
+#include "src/options.h"
 
 namespace sotto {
 
 // Text tokens before the start of the transcript, all together: half the context, less one for <|startofprev|>.
 constexpr int kPromptLimit = kTextContext / 2 - 1;
+constexpr int kHotwordLimit = kPromptLimit / 2;  // the other half is for the text so far
+
+// What the user wants the decoder to have in mind, as tokens.
+struct PromptTexts {
+  std::vector<int> hotwords;  // kHotwordLimit at most
+  std::vector<int> initial;   // as many as then fit, at most
+};
+
+// Cuts what is too long to its end, and says so through warn.
+PromptTexts prompt_texts(const Tokenizer& tokenizer, const PromptOptions& options,
+                         const std::function<void(const std::string&)>& warn);
 
 class PromptHistory {
  public:
-  // initial: tokens of the initial prompt. carry: they stand before every window's text, not the first one's alone.
-  PromptHistory(std::vector<int> initial, bool carry);
+  // Hotwords stand before every window's text; with carry so does the initial prompt, which is else for the first alone.
+  PromptHistory(PromptTexts texts, bool carry);
 
-  // Tokens for the next window: the end of what was said since the last forget(), kPromptLimit at most. A carried
-  // initial prompt takes its share of that first.
+  // Tokens for the next window: the end of what was said since the last forget(), kPromptLimit at most. Hotwords and a
+  // carried initial prompt take their share of that first.
   std::vector<int> tokens() const;
   // The same as if nothing had been said: what is carried.
-  std::vector<int> carried() const;
+  const std::vector<int>& carried() const { return carried_; }
 
   void append(std::span<const int> said);  // tokens of a window's segments, timestamps too
-  void forget();                           // nothing said so far is used again, but for a carried initial prompt
+  void forget();                           // nothing said so far is used again, but for what is carried
 
  private:
-  std::vector<int> initial_;
-  bool carry_;
+  std::vector<int> carried_;
   std::vector<int> said_;
 };
 

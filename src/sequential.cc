@@ -1,6 +1,8 @@
 #include "src/sequential.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,8 @@
 namespace sotto {
 namespace {
 
-constexpr int kSlot = 0;  // windows follow each other, so one is enough
+constexpr int kSlot = 0;        // windows follow each other, so one is enough
+constexpr int kMostAhead = 12;  // windows in which the language is looked for, behind the first
 
 class Sequential {
  public:
@@ -22,9 +25,13 @@ class Sequential {
  private:
   bool transcribe_window(const Window& window);  // false: stopped
   std::optional<Decoded> decode(const Window& window);
-  void find_language(const Window& first_with_voice);
+  void find_language(const Window& first);
+  void take_language_of(const Window& window);
+  double speech_s(const Window& window) const;
   enum class Rest { nothing, silence };  // behind the sound, up to 30 s
   void encode(const Window& window, Rest rest = Rest::nothing);
+  void encode_mel(std::optional<Window> window);
+  void listen(double speech_s);
   void take(const Window& window, const Decoded& decoded);
   bool add_words_to(const Window& window, Cut& cut);  // false: the window was dropped, to go on inside of it
 
@@ -33,6 +40,7 @@ class Sequential {
   PromptHistory history_;
   Mel mel_;
   std::optional<Window> encoded_;  // what the slot holds
+  std::string language_;           // of the window
   double last_speech_s_ = 0;       // where the last word so far ends
 };
 
@@ -47,7 +55,8 @@ void fill_with_silence(Mel& mel, int first) {
 Sequential::Sequential(Job& job)
     : job_(job),
       windows_(job.clips, [&job](int64_t first, int wanted) { return job.features.available(first, wanted); }),
-      history_(job.initial_prompt, job.options.prompt.carry_initial) {}
+      history_(job.texts, job.options.prompt.carry_initial),
+      language_(job.spoken.language) {}
 
 void Sequential::run() {
   while (const auto window = windows_.next()) {
@@ -64,7 +73,10 @@ void Sequential::run() {
 }
 
 bool Sequential::transcribe_window(const Window& window) {
-  if (job_.transcript.language.empty()) find_language(window);
+  if (job_.language_per_window())
+    take_language_of(window);
+  else if (language_.empty())
+    find_language(window);
   encode(window);
   const std::optional<Decoded> decoded = decode(window);
   if (!decoded) return false;
@@ -76,11 +88,8 @@ bool Sequential::transcribe_window(const Window& window) {
 }
 
 std::optional<Decoded> Sequential::decode(const Window& window) {
-  const SpecialTokens& special = job_.engine.tokenizer.special();
-  const auto prompt = [&](const std::vector<int>& before) {
-    return whole_prompt(before, special, job_.language_token(), job_.spoken.translate);
-  };
-  job_.windows.begin({{kSlot, window.seek, window.n_frames, prompt(history_.tokens()), prompt(history_.carried())}});
+  job_.windows.begin({{kSlot, window.seek, window.n_frames, job_.prompt(history_.tokens(), language_),
+                       job_.prompt(history_.carried(), language_)}});
   while (true) {
     for (WindowResult& result : job_.windows.step()) return std::move(result.decoded);
     if (job_.listener.stopped()) break;
@@ -89,14 +98,48 @@ std::optional<Decoded> Sequential::decode(const Window& window) {
   return std::nullopt;
 }
 
-// Listens to the first window in which a voice was heard; without a gate to the first 30 s of the sound, as the
-// reference does, which has silence behind a shorter sound here (and nothing, 0.0, where it transcribes).
-void Sequential::find_language(const Window& first_with_voice) {
-  if (job_.voice.active())
-    encode(first_with_voice);
-  else
-    encode(Window{0, job_.features.available(0, kMelFrames)}, Rest::silence);
-  job_.detect_language(kSlot);
+// Listens to the first window in which a voice was heard, and to some after it if that isn't clear. Where nobody listens
+// for a voice, to the first 30 s of what is to be transcribed, as the reference does, which has silence behind a shorter
+// sound here (and nothing, 0.0, where it transcribes).
+void Sequential::find_language(const Window& first) {
+  encode(first, job_.voice.active() ? Rest::nothing : Rest::silence);
+  listen(speech_s(first));
+  Windows ahead = windows_;
+  for (int i = 0; job_.voice.active() && i < kMostAhead && !job_.vote.settled(); ++i) {
+    ahead.advance(kMelFrames);
+    const auto window = ahead.next();
+    if (!window || job_.listener.stopped()) break;
+    const double speech = speech_s(*window);
+    if (speech == 0) continue;
+    job_.features.look_ahead(window->seek, window->n_frames, mel_);
+    encode_mel(std::nullopt);
+    listen(speech);
+  }
+  job_.take_language();
+  language_ = job_.transcript.language;
+}
+
+// Text in another language is no context for it.
+void Sequential::take_language_of(const Window& window) {
+  encode(window);
+  const double speech = speech_s(window);
+  const auto log_probs = job_.language_log_probs({&kSlot, 1}).front();
+  const std::string language = job_.vote.of_window(log_probs, speech);
+  job_.vote.hear(log_probs, speech);
+  if (!language_.empty() && language != language_) history_.forget();
+  language_ = language;
+}
+
+void Sequential::listen(double speech_s) { job_.vote.hear(job_.language_log_probs({&kSlot, 1}).front(), speech_s); }
+
+// Seconds of speech in a window, heard by itself; all of it where nobody listens for a voice.
+double Sequential::speech_s(const Window& window) const {
+  if (!job_.voice.active()) return frame_seconds(window.n_frames);
+  std::vector<float> sound(int64_t{window.n_frames} * kMelHop);
+  job_.features.sound(window.seek * kMelHop, std::ssize(sound), sound.data());
+  const auto probabilities = job_.engine.vad->alone(sound);
+  const auto speaks = [&](float probability) { return probability >= job_.options.vad.threshold; };
+  return seconds_of(std::ranges::count_if(probabilities, speaks) * kVadChunk);
 }
 
 void Sequential::encode(const Window& window, Rest rest) {
@@ -104,10 +147,13 @@ void Sequential::encode(const Window& window, Rest rest) {
   job_.features.window(window.seek, window.n_frames, mel_);
   const bool silence_behind = rest == Rest::silence && window.n_frames < kMelFrames;
   if (silence_behind) fill_with_silence(mel_, window.n_frames);
+  encode_mel(silence_behind ? std::nullopt : std::optional(window));
+}
+
+void Sequential::encode_mel(std::optional<Window> window) {
   const float* mel = mel_.values.data();
   job_.engine.network->encode({&mel, 1}, {&kSlot, 1});
-  encoded_.reset();
-  if (!silence_behind) encoded_ = window;
+  encoded_ = window;
 }
 
 // Makes segments of what was decoded, and goes on where they end.
@@ -119,6 +165,7 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
   describe(cut.segments, decoded);
   for (Segment& segment : cut.segments) {
     history_.append(segment.tokens);
+    if (job_.language_per_window()) segment.language = language_;
     job_.add(std::move(segment));
   }
   if (!job_.options.prompt.condition_on_previous_text || !fit_for_prompt(decoded)) history_.forget();
@@ -127,7 +174,7 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
 
 // Lets the words say where the segments and the window end, and whether they were made up in silence.
 bool Sequential::add_words_to(const Window& window, Cut& cut) {
-  job_.add_words(kSlot, window.n_frames, cut.segments, last_speech_s_);
+  job_.add_words(kSlot, window.n_frames, cut.segments, language_, last_speech_s_);
   const auto threshold_s = job_.options.words.hallucination_silence_threshold;
   cut.advance = advance_by_words(window, cut, threshold_s);
   if (threshold_s) {

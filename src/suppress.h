@@ -13,4 +13,7 @@ namespace sotto {
 // special tokens that belong into prompts. Throws Error for what is no list of this vocabulary's tokens.
 std::shared_ptr<const TokenSet> suppressed_tokens(std::string_view written, const Tokenizer& tokenizer);
 
+// Throws Error for what is no such list of any Whisper's, before there is a model.
+void check_suppressed_tokens(std::string_view written);
+
 }  // namespace sotto

@@ -6,6 +6,7 @@
 #include "models/error.h"
 #include "src/batched.h"
 #include "src/job.h"
+#include "src/parts.h"
 #include "src/sequential.h"
 #include "src/words.h"
 #include "src/writers.h"
@@ -16,7 +17,7 @@ namespace {
 Listener with_nothing_empty(Listener listener) {
   if (!listener.segment) listener.segment = [](const Segment&) {};
   if (!listener.progress) listener.progress = [](double, std::optional<double>) {};
-  if (!listener.detected_language) listener.detected_language = [](const std::string&) {};
+  if (!listener.detected_language) listener.detected_language = [](const HeardLanguage&) {};
   if (!listener.warning) listener.warning = [](const std::string&) {};
   if (!listener.no_voice) listener.no_voice = [](int) {};
   if (!listener.stopped) listener.stopped = [] { return false; };
@@ -30,6 +31,28 @@ void warn_of_clips_behind_the_end(const Job& job) {
                        rough_time(seconds_of(first)));
 }
 
+// A sound as its decoder gives it, from its first sample on.
+Transcript transcribe_part(Engine& engine, const Sound& sound, const TranscribeOptions& options,
+                           const Listener& listener) {
+  Job job(engine, sound, options, listener);
+  try {
+    if (options.mode == Mode::batched)
+      transcribe_in_batches(job);
+    else
+      transcribe_sequentially(job);
+  } catch (const Error&) {  // a stopped wait for input is one
+    if (!listener.stopped()) throw;
+  }
+  job.pass_warnings_on();
+  warn_of_clips_behind_the_end(job);
+  if (job.voice.active() && !job.heard_voice && job.features.n_samples() > 0 && !listener.stopped())
+    listener.no_voice(job.decoder.audio_tracks());
+  job.transcript.duration_s = job.read_s();
+  if (job.transcript.language.empty() && job.vote.heard_any()) job.take_language();
+  if (job.transcript.language.empty()) job.transcript.language = "unknown";
+  return std::move(job.transcript);
+}
+
 }  // namespace
 
 Engine open_engine(const std::string& model_path, const NetworkOptions& options) {
@@ -41,23 +64,15 @@ Engine open_engine(const std::string& model_path, const NetworkOptions& options)
 }
 
 Transcript transcribe(Engine& engine, const Sound& sound, const TranscribeOptions& options, const Listener& listener) {
+  const TranscribePart part = [&engine](const Sound& sound, const TranscribeOptions& options, const Listener& listener) {
+    return transcribe_part(engine, sound, options, listener);
+  };
+  const TranscribePart stretch = [&part](const Sound& sound, const TranscribeOptions& options,
+                                         const Listener& listener) {
+    return transcribe_stretch(sound, options, listener, part);
+  };
   const Listener whole = with_nothing_empty(listener);
-  Job job(engine, sound, options, whole);
-  try {
-    if (options.mode == Mode::batched)
-      transcribe_in_batches(job);
-    else
-      transcribe_sequentially(job);
-  } catch (const Error&) {  // a stopped wait for input is one
-    if (!whole.stopped()) throw;
-  }
-  job.pass_warnings_on();
-  warn_of_clips_behind_the_end(job);
-  if (job.voice.active() && !job.heard_voice && job.features.n_samples() > 0 && !whole.stopped())
-    whole.no_voice(job.decoder.audio_tracks());
-  job.transcript.duration_s = job.read_s();
-  if (job.transcript.language.empty()) job.transcript.language = "unknown";
-  return std::move(job.transcript);
+  return options.split_channels ? transcribe_channels(sound, options, whole, stretch) : stretch(sound, options, whole);
 }
 
 }  // namespace sotto

@@ -11,6 +11,7 @@
 #include "kernels/network.h"
 #include "models/tokenizer.h"
 #include "models/weights.h"
+#include "src/language.h"
 #include "src/options.h"
 #include "src/transcript.h"
 
@@ -36,7 +37,7 @@ struct Sound {
 struct Listener {
   std::function<void(const Segment&)> segment;                             // as soon as it is final
   std::function<void(double at_s, std::optional<double> total_s)> progress;
-  std::function<void(const std::string& code)> detected_language;
+  std::function<void(const HeardLanguage&)> detected_language;
   std::function<void(const std::string& sentence)> warning;
   std::function<bool()> stopped;  // true: end with what there is
   std::function<void(int audio_tracks)> no_voice;  // at the end, if none was heard in any window; of so many tracks

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,15 @@ struct Segment {
   float temperature = 0, avg_log_prob = 0, compression_ratio = 0, no_speech_prob = 0;
   std::vector<Word> words;     // empty without word timestamps
   std::string speaker;         // empty: not known
+  std::string language;        // code, where not all have the same; else empty
 };
 
 struct Transcript {
   std::string audio;           // path as given
   std::string model, device;   // of the engine
   std::string language;        // code
-  double duration_s = 0;
+  std::optional<double> language_probability;  // none: it wasn't detected
+  double duration_s = 0;       // where the sound, or the stretch of it that was wanted, ends
   std::vector<Segment> segments;
 
   std::string text() const;    // of all segments, stripped

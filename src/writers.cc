@@ -77,12 +77,18 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+// A segment's text on one line, and before it who speaks, where that is known.
+std::string spoken_line(const Segment& segment) {
+  const std::string text = lines_of(segment.text, " ");
+  return segment.speaker.empty() || text.empty() ? text : lines_of(segment.speaker, " ") + ": " + text;
+}
+
 // What stands for the marks of a word until the text is escaped: characters that no text has.
 constexpr std::string_view kMarkBegin = "\uFDD0", kMarkEnd = "\uFDD1";
 
 // The text of a cue, none of its lines blank. escapes: pairs of what is written in place of what.
 std::string cue_text(const Cue& cue, std::initializer_list<std::pair<std::string_view, std::string_view>> escapes) {
-  std::string text;
+  std::string text = cue.speaker.empty() ? "" : lines_of(cue.speaker, " ") + ": ";
   for (const CueLine& line : cue.lines) {
     for (const CueWord& word : line) {
       const std::size_t begin = std::min(word.text.find_first_not_of(' '), word.text.size());
@@ -103,7 +109,7 @@ std::string cue_text(const Cue& cue, std::initializer_list<std::pair<std::string
 std::string render_txt(const Transcript& transcript) {
   std::string out;
   for (const Segment& segment : transcript.segments) {
-    const std::string text = lines_of(segment.text, " ");
+    const std::string text = spoken_line(segment);
     if (!text.empty()) out += text + '\n';
   }
   return out;
@@ -161,6 +167,8 @@ Json json_of(const Segment& segment, bool with_words) {
                {"avg_logprob", six_decimals(segment.avg_log_prob)},
                {"compression_ratio", six_decimals(segment.compression_ratio)},
                {"no_speech_prob", six_decimals(segment.no_speech_prob)}};
+  if (!segment.speaker.empty()) json["speaker"] = valid_utf8(segment.speaker);
+  if (!segment.language.empty()) json["language"] = segment.language;
   if (!with_words) return json;
   Json& words = json["words"] = Json::array();
   for (const Word& word : segment.words) {
@@ -182,13 +190,15 @@ Json json_of(const Transcript& transcript) {
     text += segment.text;
     segments.push_back(json_of(segment, with_words));
   }
-  return {{"text", valid_utf8(text)},
-          {"segments", std::move(segments)},
-          {"language", valid_utf8(transcript.language)},
-          {"audio", valid_utf8(transcript.audio)},
-          {"model", valid_utf8(transcript.model)},
-          {"device", valid_utf8(transcript.device)},
-          {"duration", seconds(Span::to_ms(transcript.duration_s))}};
+  Json json = {{"text", valid_utf8(text)},
+               {"segments", std::move(segments)},
+               {"language", valid_utf8(transcript.language)},
+               {"audio", valid_utf8(transcript.audio)},
+               {"model", valid_utf8(transcript.model)},
+               {"device", valid_utf8(transcript.device)},
+               {"duration", seconds(Span::to_ms(transcript.duration_s))}};
+  if (transcript.language_probability) json["language_probability"] = six_decimals(*transcript.language_probability);
+  return json;
 }
 
 // One line for each key and each segment, so that people can read it and line tools can compare it.
@@ -260,7 +270,7 @@ std::string rough_time(double seconds) {
 }
 
 std::string terminal_line(const Segment& segment) {
-  const std::string text = lines_of(segment.text, " ");
+  const std::string text = spoken_line(segment);
   if (text.empty()) return "";
   const Span span(segment.start_s, segment.end_s);
   return '[' + clock(span.start_ms, Hours::if_any, '.') + " --> " + clock(span.end_ms, Hours::if_any, '.') + "] " +

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-// 16-bit mono sound in a RIFF container. data_size: what the header claims; negative: the truth.
+// 16-bit sound in a RIFF container, its channels' samples in turns. data_size: what the header claims; negative: the truth.
 inline void write_wav(const std::string& path, const std::vector<int16_t>& samples, int64_t data_size = -1,
-                      int rate = 16000) {
+                      int rate = 16000, int channels = 1) {
   const auto bytes = static_cast<uint32_t>(samples.size() * 2);
   const uint32_t claimed = data_size < 0 ? bytes : static_cast<uint32_t>(data_size);
   std::ofstream file(path, std::ios::binary);
@@ -21,10 +21,10 @@ inline void write_wav(const std::string& path, const std::vector<int16_t>& sampl
   file << "WAVEfmt ";
   put(16, 4);
   put(1, 2);
-  put(1, 2);
+  put(channels, 2);
   put(rate, 4);
-  put(rate * 2, 4);
-  put(2, 2);
+  put(rate * 2 * channels, 4);
+  put(2 * channels, 2);
   put(16, 2);
   file << "data";
   put(claimed, 4);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "models/near_words.h"
 #include "src/cli/subtitle_options.h"
 #include "src/fallback.h"
+#include "src/suppress.h"
 #include "src/windows.h"
 
 namespace sotto {
@@ -21,7 +23,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
                                                 "--carry-initial-prompt", "--vad", "--word-timestamps",
-                                                "--highlight-words"};
+                                                "--highlight-words", "--language-per-segment"};
 
 std::optional<bool> yes_or_no(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -60,16 +62,33 @@ int64_t whole_number(const std::string& option, const std::string& written, doub
   return static_cast<int64_t>(value);
 }
 
-std::vector<double> numbers(const std::string& option, const std::string& written, const std::string& wanted) {
-  std::vector<double> values;
-  std::string::size_type begin = 0;
-  while (begin < written.size()) {
-    const auto comma = std::min(written.find(',', begin), written.size());
-    values.push_back(number(option, written.substr(begin, comma - begin), 0, 1e9, wanted));
-    begin = comma + 1;
+std::vector<std::string> split(const std::string& written, char separator) {
+  std::vector<std::string> parts;
+  for (std::string::size_type begin = 0; begin <= written.size();) {
+    const auto end = std::min(written.find(separator, begin), written.size());
+    parts.push_back(written.substr(begin, end - begin));
+    begin = end + 1;
   }
-  return values;
+  return parts;
 }
+
+// Seconds of "90", "90.5", "1:30" or "1:01:30".
+double time(const std::string& option, const std::string& written, const std::string& wanted) {
+  const std::vector<std::string> parts = split(written, ':');
+  double seconds = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool whole = i + 1 < parts.size();
+    const bool digits = !parts[i].empty() && std::isdigit(static_cast<unsigned char>(parts[i][0]));
+    if (parts.size() > 3 || !digits || (whole && parts[i].find_first_not_of("0123456789") != std::string::npos))
+      refuse(option, written, wanted);
+    const double value = number(option, parts[i], 0, i == 0 ? 1e9 : 60, wanted);
+    if (i > 0 && value == 60) refuse(option, written, wanted);
+    seconds = seconds * 60 + value;
+  }
+  return seconds;
+}
+
+constexpr const char* kTime = "a time in seconds or as [hh:]mm:ss, from 0 on";
 
 // The parser, and what it can't put into Arguments before everything was read.
 class Parser {
@@ -86,6 +105,7 @@ class Parser {
   void add_thresholds();
   void add_prompt();
   void add_running();
+  void take_channels(const std::string& written);
   void take_device(const std::string& written);
   [[noreturn]] void refuse_unknown(const std::string& unknown, const std::vector<std::string>& written) const;
   void settle();
@@ -170,14 +190,32 @@ void Parser::add_what() {
            refuse_errors("--language",
                          [&] { language = is_none(written) || written == "auto" ? "" : language_code(written); });
          });
+  option("--languages", "LIST", "choose among these when the language is detected, for example de,en (all)",
+         [this](const std::string& written) {
+           std::vector<std::string>& codes = arguments_.transcribe.languages;
+           codes.clear();
+           if (is_none(written)) return;
+           refuse_errors("--languages", [&] {
+             for (const std::string& part : split(written, ',')) codes.emplace_back(language_code(part));
+           });
+         });
+  yes_no("--language-per-segment", "detect the language again and again, for speech that changes between some (False)",
+         arguments_.transcribe.language_per_segment);
   option("--task", "TASK", "transcribe, or translate to English (transcribe)", [this](const std::string& written) {
     if (written != "transcribe" && written != "translate") refuse("--task", written, "transcribe or translate");
     arguments_.transcribe.translate = written == "translate";
   });
-  option("--clip-timestamps", "LIST", "only these stretches: start,end,start,end… in seconds (0)",
+  option("--start", "TIME", "only the sound from here on, in seconds or as [hh:]mm:ss (0)",
+         [this](const std::string& written) { arguments_.decoding.start_s = time("--start", written, kTime); });
+  option("--end", "TIME", "only the sound before this (its end)",
+         [this](const std::string& written) { arguments_.decoding.end_s = time("--end", written, kTime); });
+  option("--clip-timestamps", "LIST", "only these stretches: start,end,start,end… (0)",
          [this](const std::string& written) {
            auto& times = arguments_.transcribe.clip_timestamps;
-           times = numbers("--clip-timestamps", written, "a list of times in seconds, from 0 on");
+           times.clear();
+           std::vector<std::string> parts = split(written, ',');
+           if (parts.back().empty()) parts.pop_back();
+           for (const std::string& part : parts) times.push_back(time("--clip-timestamps", part, kTime));
            refuse_errors("--clip-timestamps", [&] { clips_from_times(times); });
          });
   yes_no("--vad", "skip windows in which no voice is heard (True); --no-vad decodes all",
@@ -208,6 +246,9 @@ void Parser::add_sound() {
            arguments_.decoding.audio_track =
                whole_number("--audio-track", written, 0, 1e6, "a track's number, from 0 on");
          });
+  option("--channels", "WHICH",
+         "mix them; split: each on its own, as a speaker; or one alone: left, right, or its number from 1 (mix)",
+         [this](const std::string& written) { take_channels(written); });
   option("--raw", "FORMAT:RATE:CHANNELS", "the sound has no header, for example s16le:8000:1",
          [this](const std::string& written) {
            refuse_errors("--raw", [&] { check_raw(written); });
@@ -238,7 +279,10 @@ void Parser::add_sampling() {
   threshold("--temperature-increment-on-fallback", 0.01, 10, "a number from 0.01 to 10",
             "step to the next temperature when a decoding fails; None: never tried again (0.2)", increment_);
   option("--suppress-tokens", "LIST", "tokens never to write; -1: symbols that aren't speech (-1)",
-         [&sampling](const std::string& written) { sampling.suppress_tokens = written; });
+         [&sampling](const std::string& written) {
+           refuse_errors("--suppress-tokens", [&] { check_suppressed_tokens(written); });
+           sampling.suppress_tokens = written;
+         });
   option("--seed", "N", "of the samples above temperature 0 (0)", [&sampling](const std::string& written) {
     sampling.seed = whole_number("--seed", written, 0, 9e15, "a whole number from 0 to 9e15");
   });
@@ -259,6 +303,8 @@ void Parser::add_thresholds() {
 void Parser::add_prompt() {
   group_ = "Context";
   PromptOptions& prompt = arguments_.transcribe.prompt;
+  option("--hotwords", "TEXT", "names and words to expect, in each window",
+         [&prompt](const std::string& written) { prompt.hotwords = is_none(written) ? "" : written; });
   option("--initial-prompt", "TEXT", "text to have in mind, such as names and their spelling",
          [&prompt](const std::string& written) {
            prompt.initial = is_none(written) ? std::nullopt : std::optional(written);
@@ -290,6 +336,18 @@ void Parser::add_running() {
   yes_no("--fp16", "accepted for openai-whisper's sake; the engine chooses its precision", fp16_);
 }
 
+void Parser::take_channels(const std::string& written) {
+  const std::vector<std::string> words = {"left", "right"};
+  const auto word = std::find(words.begin(), words.end(), written);
+  arguments_.transcribe.split_channels = written == "split";
+  arguments_.decoding.channel = -1;
+  if (word != words.end())
+    arguments_.decoding.channel = static_cast<int>(word - words.begin());
+  else if (written != "split" && written != "mix")
+    arguments_.decoding.channel = whole_number("--channels", written, 1, 64, "mix, split, left, right, or a number "
+                                                                             "from 1") - 1;
+}
+
 // Scripts written for openai-whisper name the device they have.
 void Parser::take_device(const std::string& written) {
   if (written == "auto" || written == "cpu") return;
@@ -317,6 +375,17 @@ void Parser::settle() {
   words.timestamps = words_wanted_.value_or((has_subtitles || arguments_.redo) && needs_words(arguments_.subtitles));
   if (words.hallucination_silence_threshold && !words.timestamps)
     throw CLI::ValidationError("--hallucination-silence-threshold", "it goes by words; add --word-timestamps True");
+  const DecodeOptions& decoding = arguments_.decoding;
+  if (decoding.end_s && *decoding.end_s <= decoding.start_s)
+    throw CLI::ValidationError("--end", "it must be later than --start");
+  const TranscribeOptions& transcribe = arguments_.transcribe;
+  const auto& allowed = transcribe.languages;
+  if (!transcribe.language.empty() && transcribe.language_per_segment)
+    throw CLI::ValidationError("--language-per-segment", "it detects the language; leave --language out, or name those "
+                                                         "to choose from by --languages");
+  if (!transcribe.language.empty() && !allowed.empty() &&
+      std::find(allowed.begin(), allowed.end(), transcribe.language) == allowed.end())
+    throw CLI::ValidationError("--language", "'" + transcribe.language + "' is not among --languages");
   sampling.temperatures = temperature_ladder(temperature_, increment_);
   const bool samples = sampling.temperatures.back() > 0;
   const bool beams = sampling.temperatures.front() == 0;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 namespace sotto {
 
@@ -13,6 +14,9 @@ class ProgressLine {
 
   // at_s of total_s have been transcribed; the total isn't known for pipes.
   void show(double at_s, std::optional<double> total_s);
+
+  // The line: as much as fits into so many columns, the most important first.
+  static std::string text(double at_s, std::optional<double> total_s, double elapsed_s, size_t columns);
 
   // Takes the line away, so that something else can be printed.
   void clear();

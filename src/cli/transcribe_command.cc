@@ -87,6 +87,7 @@ class Command {
   std::optional<Engine> engine_;
   std::vector<int64_t> cuts_ms_;  // of the picture, from a file
   bool failed_ = false;
+  bool silent_ = false;            // no voice was heard in the current file, or it has no sound
   double at_s_ = 0;                // how far the current file has come
   std::optional<double> total_s_;  // ... of its length, where that is known
 };
@@ -182,13 +183,16 @@ void Command::transcribe_file(const std::string& path) {
   ProgressLine progress(!output_.quiet && isatty(STDERR_FILENO));
   at_s_ = 0;
   total_s_.reset();
+  silent_ = false;
   Sound sound{path, arguments_.decoding};
   sound.decoding.stop = &interrupted;
   const Transcript transcript = transcribe(*engine_, sound, arguments_.transcribe, listener(path, progress));
   progress.clear();
   if (interrupted) return end_interrupted(transcript);
+  silent_ |= transcript.duration_s == 0;
   if (const auto written = write(transcript); !written.empty()) say("wrote " + joined(written));
 
+  if (silent_) return;  // nothing was decoded, so there is no speed to tell
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   char line[100];
   std::snprintf(line, sizeof line, "%.1f s of sound in %.1f s: %.1f x real time", transcript.duration_s, took_s,
@@ -223,9 +227,11 @@ Listener Command::listener(const std::string& path, ProgressLine& progress) {
     total_s_ = total_s;
     progress.show(at_s, total_s);
   };
-  listener.detected_language = [this, &progress](const std::string& code) {
+  listener.detected_language = [this, &progress](const HeardLanguage& language) {
     progress.clear();
-    say("language: " + code + " (detected)");
+    char percent[16];
+    std::snprintf(percent, sizeof percent, "%.0f %%", 100 * language.probability);
+    say("language: " + language.code + " (detected, " + percent + ")");
   };
   listener.warning = [&progress](const std::string& sentence) {
     progress.clear();
@@ -233,6 +239,7 @@ Listener Command::listener(const std::string& path, ProgressLine& progress) {
   };
   listener.no_voice = [this, &path, &progress](int audio_tracks) {
     progress.clear();
+    silent_ = true;
     const std::string others =
         audio_tracks > 1 ? ", --audio-track takes another of its " + std::to_string(audio_tracks) + " tracks" : "";
     say(path + ": no voice was heard; --no-vad decodes it all the same" + others);

@@ -5,9 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "program.h"
+#include "src/cli/arguments.h"
+#include "src/cli/progress.h"
 #include "wav.h"
+
+using namespace sotto;
 
 namespace {
 
@@ -37,7 +42,8 @@ TEST_CASE("help is short first and whole on demand; the version is one line") {
         "--no-speech-threshold", "--suppress-tokens", "--carry-initial-prompt", "--clip-timestamps", "--model-dir",
         "--fp16", "--verbose", "--threads", "--seed", "--audio-track", "--raw", "--device", "--vad", "--offline",
         "--quiet", "--word-timestamps", "--prepend-punctuations", "--append-punctuations",
-        "--hallucination-silence-threshold"}) {
+        "--hallucination-silence-threshold", "--start", "--end", "--languages", "--language-per-segment", "--channels",
+        "--hotwords"}) {
     CAPTURE(option);
     CHECK(whole.out.find(option) != std::string::npos);
   }
@@ -68,6 +74,9 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --threads 1.5", "--threads");
   check_refused("a.wav --word_timestamps=perhaps", "--word-timestamps");
   check_refused("a.wav --hallucination-silence-threshold 2", "--word-timestamps");
+  check_refused("a.wav --start 10 --end 0:10", "later than --start");
+  check_refused("a.wav --languages de,en --language fr", "'fr' is not among --languages");
+  check_refused("a.wav --language de --language-per-segment", "--languages");
 }
 
 TEST_CASE("numbers out of range, and what is no number, are refused") {
@@ -78,7 +87,10 @@ TEST_CASE("numbers out of range, and what is no number, are refused") {
         "--temperature-increment-on-fallback 0", "--temperature-increment-on-fallback -0.2",
         "--compression-ratio-threshold x", "--logprob-threshold nan", "--no-speech-threshold ''", "--seed -1", "--seed 1.5",
         "--clip-timestamps -5", "--clip-timestamps 10,5", "--clip-timestamps 1,,2", "--clip-timestamps nan",
-        "--hallucination-silence-threshold -1", "--hallucination-silence-threshold soon"})
+        "--clip-timestamps 1:2:3:4", "--clip-timestamps 1:60", "--start -5", "--start x", "--start 1:", "--start 1:2.5:3",
+        "--end nan", "--start 1e10", "--channels 0", "--channels 1.5", "--channels both", "--languages de,klingon",
+        "--languages ''", "--suppress-tokens x", "--suppress-tokens -2", "--suppress-tokens 1,,2",
+        "--suppress-tokens 51866", "--hallucination-silence-threshold -1", "--hallucination-silence-threshold soon"})
     check_refused(std::string("a.wav ") + arguments, std::string(arguments, std::strcspn(arguments, " ")));
 }
 
@@ -143,4 +155,45 @@ TEST_CASE("without a file that can be read no model is looked for") {
   CHECK(ran.status == 1);
   CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 2);
   CHECK(ran.err.find("missing.wav can't be opened") != std::string::npos);
+}
+
+TEST_CASE("times are seconds, or minutes and hours before them") {
+  const auto options = [](const std::string& start, const std::string& end) {
+    return parse_arguments({"a.wav", "--start", start, "--end", end})->decoding;
+  };
+  CHECK(options("90.5", "1:31").start_s == doctest::Approx(90.5));
+  CHECK(*options("90.5", "1:31").end_s == doctest::Approx(91));
+  CHECK(*options("0", "1:01:01.25").end_s == doctest::Approx(3661.25));
+  CHECK(*options("0", "100:00").end_s == doctest::Approx(6000));
+  const auto clips = parse_arguments({"a.wav", "--clip-timestamps", "10,1:30,2:00"})->transcribe.clip_timestamps;
+  CHECK(clips == std::vector<double>{10, 90, 120});
+}
+
+TEST_CASE("which channels, and which languages") {
+  CHECK(parse_arguments({"a.wav", "--channels", "split"})->transcribe.split_channels);
+  CHECK(parse_arguments({"a.wav", "--channels", "left"})->decoding.channel == 0);
+  CHECK(parse_arguments({"a.wav", "--channels", "right"})->decoding.channel == 1);
+  CHECK(parse_arguments({"a.wav", "--channels", "5"})->decoding.channel == 4);
+  const auto mixed = parse_arguments({"a.wav", "--channels", "split", "--channels", "mix"});
+  CHECK(!mixed->transcribe.split_channels);
+  CHECK(mixed->decoding.channel == -1);
+  const auto languages = parse_arguments({"a.wav", "--languages", "German,en_US", "--language", "auto"})->transcribe;
+  CHECK(languages.languages == std::vector<std::string>{"de", "en"});
+  CHECK(languages.language.empty());
+  CHECK(parse_arguments({"a.wav", "--language_per_segment"})->transcribe.language_per_segment);
+}
+
+TEST_CASE("a file whose name begins with a dash goes after --") {
+  const auto arguments = parse_arguments({"--quiet", "--", "-fish.mp3", "--no-vad"});
+  CHECK(arguments->files == std::vector<std::string>{"-fish.mp3", "--no-vad"});
+}
+
+TEST_CASE("the line of progress is as short as the terminal, and keeps what matters most") {
+  CHECK(ProgressLine::text(30, 120, 10, 79) == " 25 %  3.0 x real time  0:30 left");
+  CHECK(ProgressLine::text(30, 120, 10, 33) == " 25 %  3.0 x real time  0:30 left");
+  CHECK(ProgressLine::text(30, 120, 10, 32) == " 25 %  3.0 x real time");
+  CHECK(ProgressLine::text(30, 120, 10, 20) == " 25 %  0:30 left");
+  CHECK(ProgressLine::text(30, 120, 10, 8) == " 25 %");
+  CHECK(ProgressLine::text(30, 120, 10, 0).empty());
+  CHECK(ProgressLine::text(30, {}, 10, 79) == "0:30  3.0 x real time");
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,50 @@ TEST_CASE("an English-only model stays with English, and says what it leaves") {
 TEST_CASE("the most probable language is the first of the highest") {
   std::vector<float> log_probs(99, -9);
   log_probs[2] = log_probs[5] = -1;
-  CHECK(most_probable_language(log_probs) == "de");
+  LanguageVote vote({});
+  vote.hear(log_probs, 1);
+  CHECK(vote.result().code == "de");
   log_probs[98] = -0.5;
-  CHECK(most_probable_language(log_probs) == "su");
+  LanguageVote other({});
+  other.hear(log_probs, 1);
+  CHECK(other.result().code == "su");
+}
+
+TEST_CASE("several windows have it, each as far as it is sure and as it has something to say") {
+  std::vector<float> english(99, -20), german(99, -20), unsure(99, -20);
+  english[0] = std::log(0.6f), english[2] = std::log(0.4f);
+  german[0] = std::log(0.1f), german[2] = std::log(0.9f);
+  LanguageVote vote({});
+  CHECK(!vote.heard_any());
+  vote.hear(english, 1);
+  CHECK(vote.heard_any());
+  CHECK(vote.result().code == "en");
+  CHECK(vote.result().probability == doctest::Approx(0.6));
+  vote.hear(german, 1);
+  CHECK(vote.result().code == "de");
+  CHECK(vote.result().probability == doctest::Approx(0.65));
+  vote.hear(english, 8);
+  CHECK(vote.result().code == "en");
+}
+
+TEST_CASE("only what is allowed is chosen, and its probability is that among the allowed") {
+  std::vector<float> log_probs(99, -200);
+  log_probs[0] = std::log(0.7f), log_probs[2] = std::log(0.2f), log_probs[3] = std::log(0.1f);
+  const std::vector<std::string> allowed = {"de", "es"}, unheard = {"cy", "yue"};
+  LanguageVote vote(allowed);
+  vote.hear(log_probs, 2.5);
+  CHECK(vote.result().code == "de");
+  CHECK(vote.result().probability == doctest::Approx(2.0 / 3));
+  LanguageVote none(unheard);
+  none.hear(log_probs, 1);
+  CHECK(none.result().code == "cy");
+  CHECK(none.result().probability == doctest::Approx(1));
+}
+
+TEST_CASE("languages to choose from must be the model's") {
+  TranscribeOptions options;
+  options.languages = {"de", "yue"};
+  CHECK_THROWS_WITH_AS(fit_to_model(options, Dims{.vocabulary = 51865}, Tokenizer(51865), {}), doctest::Contains("yue"),
+                       Error);
+  CHECK(fit_to_model(options, Dims{.vocabulary = 51866}, Tokenizer(51866), {}).language.empty());
 }

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 using namespace sotto;
@@ -34,7 +36,7 @@ TEST_CASE("a history is empty until something is said, and keeps the last 223 to
 }
 
 TEST_CASE("an initial prompt is like something said before, and can be forgotten") {
-  PromptHistory history(count_from(1000, 3), false);
+  PromptHistory history({{}, count_from(1000, 3)}, false);
   CHECK(history.tokens() == count_from(1000, 3));
   history.append(count_from(0, 2));
   CHECK(history.tokens() == join(count_from(1000, 3), count_from(0, 2)));
@@ -45,7 +47,7 @@ TEST_CASE("an initial prompt is like something said before, and can be forgotten
 }
 
 TEST_CASE("a carried initial prompt stands before every window's text and takes its share of the 223") {
-  PromptHistory history(count_from(1000, 100), true);
+  PromptHistory history({{}, count_from(1000, 100)}, true);
   CHECK(history.tokens() == count_from(1000, 100));
   history.append(count_from(0, 300));
   CHECK(history.tokens() == join(count_from(1000, 100), count_from(300 - 123, 123)));
@@ -53,19 +55,55 @@ TEST_CASE("a carried initial prompt stands before every window's text and takes 
   CHECK(history.tokens() == count_from(1000, 100));
 }
 
-TEST_CASE("whatever is given, the tail of the initial prompt fits, and with what is said no more than 223 tokens") {
-  for (const int length : {222, 223, 224, 600}) {
-    for (const bool carry : {false, true}) {
-      CAPTURE(length);
-      CAPTURE(carry);
-      PromptHistory history(count_from(1000, length), carry);
-      const int kept = std::min(length, 223);
-      CHECK(history.tokens() == count_from(1000 + length - kept, kept));
-      history.append(count_from(0, 500));
-      CHECK(history.tokens().size() == 223);
-      if (carry) CHECK(history.tokens()[0] == 1000 + length - kept);
+TEST_CASE("hotwords stand before every window's text, behind them a carried initial prompt, and the 223 hold all") {
+  PromptHistory history({count_from(2000, 10), count_from(1000, 20)}, false);
+  CHECK(history.tokens() == join(count_from(2000, 10), count_from(1000, 20)));
+  history.append(count_from(0, 300));
+  CHECK(history.tokens() == join(count_from(2000, 10), count_from(300 - 213, 213)));
+  history.forget();
+  CHECK(history.tokens() == count_from(2000, 10));
+
+  PromptHistory carrying({count_from(2000, 10), count_from(1000, 20)}, true);
+  carrying.append(count_from(0, 300));
+  CHECK(carrying.tokens() == join(join(count_from(2000, 10), count_from(1000, 20)), count_from(300 - 193, 193)));
+  carrying.forget();
+  CHECK(carrying.tokens() == join(count_from(2000, 10), count_from(1000, 20)));
+}
+
+TEST_CASE("prompt and hotwords share 223 tokens: the ends stay, and what is cut is said") {
+  const Tokenizer tokenizer(51864);
+  const auto words = [](int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) text += i + 1 < n ? " word" : " last";
+    return text;
+  };
+  for (const int hotwords : {0, 1, 110, 111, 112, 500}) {
+    for (const int initial : {0, 1, 111, 112, 113, 222, 223, 224, 600}) {
+      for (const bool carry : {false, true}) {
+        CAPTURE(hotwords);
+        CAPTURE(initial);
+        CAPTURE(carry);
+        PromptOptions options;
+        options.hotwords = words(hotwords);
+        if (initial > 0) options.initial = words(initial);
+        std::vector<std::string> warnings;
+        const auto warn = [&](const std::string& sentence) { warnings.push_back(sentence); };
+        const PromptTexts texts = prompt_texts(tokenizer, options, warn);
+        const int kept = std::min(hotwords, 111), room = 223 - kept;
+        CHECK(std::ssize(texts.hotwords) == kept);
+        CHECK(std::ssize(texts.initial) == std::min(initial, room));
+        if (initial > 0) CHECK(texts.initial.back() == tokenizer.encode(" last").front());
+        CHECK(std::ssize(warnings) == (hotwords > 111) + (initial > room));
+        PromptHistory history(texts, carry);
+        CHECK(history.tokens().size() <= 223);
+        history.append(count_from(0, 500));
+        CHECK(history.tokens().size() == 223);
+      }
     }
   }
+  PromptOptions blank;
+  blank.hotwords = " \n ";
+  CHECK(prompt_texts(tokenizer, blank, {}).hotwords.empty());
 }
 
 TEST_CASE("the whole prompt in each kind of model") {

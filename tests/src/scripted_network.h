@@ -28,6 +28,7 @@ class ScriptedNetwork : public sotto::Network {
 
   std::deque<Scripted> script;     // passes to come
   std::vector<float> languages;    // log-probs, given to a prompt that is <|startoftranscript|> alone
+  std::deque<std::vector<float>> languages_to_come;  // ... the first times
   std::vector<Begun> begun;        // what was asked for, language detection left out
   std::vector<std::vector<float>> encoded;  // mels
   std::vector<int> aligned;        // tokens of the last alignment
@@ -46,8 +47,12 @@ class ScriptedNetwork : public sotto::Network {
   std::vector<sotto::Beginning> begin(std::span<const int>, std::span<const std::vector<int>> prompts,
                                       std::span<const sotto::Settings> settings) override {
     if (dims_.multilingual() && prompts[0].size() == 1) {
-      ++n_languages_asked;
-      return {{.language_log_probs = languages}};
+      std::vector<sotto::Beginning> beginnings;
+      for (size_t i = 0; i < prompts.size(); ++i, ++n_languages_asked) {
+        beginnings.push_back({.language_log_probs = languages_to_come.empty() ? languages : languages_to_come.front()});
+        if (!languages_to_come.empty()) languages_to_come.pop_front();
+      }
+      return beginnings;
     }
     CHECK_INVARIANT(!script.empty());  // more passes than the test expects
     now_ = script.front();

@@ -190,19 +190,19 @@ TEST_CASE("clips are decoded at their own times; behind the end there is nothing
   CHECK(behind.warnings.size() == 1);
 }
 
-TEST_CASE("the language is detected once, from the first 30 s, and becomes part of the prompt") {
+TEST_CASE("the language is detected once, in the first 30 s of what is wanted, and becomes part of the prompt") {
   Scene scene(51865);
   scene.network.languages.assign(99, -9);
   scene.network.languages[2] = -0.1;
   scene.options.clip_timestamps = {31};
   std::string detected;
-  scene.listener.detected_language = [&](const std::string& code) { detected = code; };
+  scene.listener.detected_language = [&](const HeardLanguage& language) { detected = language.code; };
   scene.network.script = {{scene.said(0, " Eins.", 5)}, {scene.said(0, " Zwei.", 5)}};
   const Transcript transcript = scene.run(70 * kSecond);
   CHECK(transcript.language == "de");
   CHECK(detected == "de");
   CHECK(scene.network.n_languages_asked == 1);
-  CHECK(scene.network.encoded.size() == 3);
+  CHECK(scene.network.encoded.size() == 2);
   const SpecialTokens& special = scene.engine.tokenizer.special();
   CHECK(scene.network.begun[0].prompt == std::vector<int>{special.sot, special.sot + 3, special.transcribe});
 }

@@ -338,3 +338,24 @@ TEST_CASE("inputs of one name get outputs of their own") {
   CHECK(names.next("https://host.example/") == "audio");
   CHECK(names.next("what?.wav") == "what?");
 }
+
+TEST_CASE("who speaks stands before the text, and in JSON with the language and how probable that is") {
+  Transcript t = transcript({segment(0, 2.5, " Hello?"), segment(2.5, 5, " Hallo!")});
+  t.segments[0].speaker = "left";
+  t.segments[1].speaker = "right";
+  t.segments[1].language = "de";
+  t.language_probability = 0.875;
+  CHECK(render(t, Format::txt) == "left: Hello?\nright: Hallo!\n");
+  CHECK(holds(render(t, Format::srt), "\nleft: Hello?\n"));
+  CHECK(holds(render(t, Format::vtt), "\nright: Hallo!\n"));
+  CHECK(terminal_line(t.segments[0]).ends_with("] left: Hello?"));
+  const Json json = Json::parse(render(t, Format::json));
+  CHECK(json["segments"][0]["speaker"] == "left");
+  CHECK(json["segments"][0]["text"] == " Hello?");
+  CHECK(!json["segments"][0].contains("language"));
+  CHECK(json["segments"][1]["language"] == "de");
+  CHECK(json["language_probability"] == 0.875);
+  const Json plain = Json::parse(render(transcript({segment(0, 1, " Hm.")}), Format::json));
+  CHECK(!plain.contains("language_probability"));
+  CHECK(!plain["segments"][0].contains("speaker"));
+}
