@@ -188,11 +188,11 @@ DEVICE void small_product(const ProductInput& in, const NormInput& norm, const E
   put_parts<S>(sums, warp(), parts);
   sync_threads();
   for (int tile = warp(); tile < S::m * S::n; tile += S::split) {
-    const int row0 = first_row + tile % S::n * 8, n0 = (first_tile + tile / S::n) * 16;
-    if (row0 < n_rows) {
-      epilogue(finish(add_parts<S::split>(parts, tile), row0, n0, in, norm, kNorm ? statistics - first_row : nullptr),
-               n_rows);
-    }
+    const int row0 = tile % S::n * 8, n0 = (first_tile + tile / S::n) * 16;
+    if (first_row + row0 >= n_rows) continue;
+    Outputs out = finish(add_parts<S::split>(parts, tile), row0, n0, in, norm, kNorm ? statistics : nullptr);
+    out.row += first_row;
+    epilogue(out, n_rows);
   }
 }
 
