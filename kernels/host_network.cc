@@ -14,6 +14,20 @@ constexpr int kMinLogitRows = 32;  // rows projected to logits at once, so that 
 
 }  // namespace
 
+void AttentionWatch::add(int row, const float* qk) {
+  float* weights = weights_.data() + place_[row];
+  const float max = *std::max_element(qk, qk + kAudioContext);
+  float sum = 0;
+  for (int i = 0; i < kAudioContext; i++) sum += std::exp(qk[i] - max);
+  for (int i = 0; i < kAudioContext; i++) weights[i] += std::exp(qk[i] - max) / sum;
+}
+
+int AttentionWatch::most_attended(int row) const {
+  if (!wants(row)) return -1;
+  const auto first = weights_.begin() + place_[row];
+  return static_cast<int>(std::max_element(first, first + kAudioContext) - first);
+}
+
 HostNetwork::HostNetwork(std::shared_ptr<const Weights> weights, const NetworkOptions& options)
     : team_(options.threads),
       weights_(std::move(weights)),
@@ -24,6 +38,7 @@ HostNetwork::HostNetwork(std::shared_ptr<const Weights> weights, const NetworkOp
     slot.prompt_end.resize(weights_->dims.width);
     slot.where.resize(max_rows_ * kTextContext);
     slot.where_before.resize(max_rows_ * kTextContext);
+    slot.most_attended.resize(max_rows_);
   }
 }
 
@@ -74,6 +89,7 @@ void HostNetwork::start(Slot& slot, const std::vector<int>& prompt, const Settin
   start_rows(rows);
   std::fill_n(slot.where.data(), kTextContext, uint8_t{0});
   slot.n_prompt = n_prompt;
+  slot.watched = settings.watch_attention;
   slot.begun = true;
   slot.stepping = !rows.done;
 }
@@ -87,11 +103,18 @@ void HostNetwork::feed_prompts(std::span<const int> slots, std::span<const std::
   std::vector<DecoderRow> rows;
   std::vector<std::pair<size_t, bool>> from;  // index into slots; whether the row is its first start-of-transcript
   const auto flush = [&] {
-    const float* hidden = forward(rows, nullptr);
+    watch_.start(static_cast<int>(rows.size()));
+    for (size_t i = 0; i < rows.size(); i++) {
+      const Slot& slot = at(rows[i].slot);
+      if (slot.watched && rows[i].position + 1 == slot.n_prompt) watch_.want(static_cast<int>(i));
+    }
+    const float* hidden = forward(rows, nullptr, &watch_);
     for (size_t i = 0; i < rows.size(); i++, hidden += width) {
       if (from[i].second) at_sot.insert(at_sot.end(), hidden, hidden + width);
       Slot& slot = at(slots[from[i].first]);
-      if (rows[i].position + 1 == slot.n_prompt) std::copy_n(hidden, width, slot.prompt_end.data());
+      if (rows[i].position + 1 != slot.n_prompt) continue;
+      std::copy_n(hidden, width, slot.prompt_end.data());
+      slot.most_attended.assign(max_rows_, watch_.most_attended(static_cast<int>(i)));
     }
     rows.clear();
     from.clear();
@@ -174,8 +197,16 @@ std::vector<StepRow> HostNetwork::feed_rows() {
       result.push_back({s, i, n++});
     }
   }
-  const float* hidden = fed.empty() ? nullptr : forward(fed, nullptr);
-  for (size_t i = 0; i < fed.size(); i++) std::copy_n(hidden + i * width, width, hidden_.data() + fed_to[i] * width);
+  if (fed.empty()) return result;
+  watch_.start(static_cast<int>(fed.size()));
+  for (size_t i = 0; i < fed.size(); i++) {
+    if (slots_[fed[i].slot].watched) watch_.want(static_cast<int>(i));
+  }
+  const float* hidden = forward(fed, nullptr, &watch_);
+  for (size_t i = 0; i < fed.size(); i++) {
+    std::copy_n(hidden + i * width, width, hidden_.data() + fed_to[i] * width);
+    slots_[fed[i].slot].most_attended[fed[i].row] = watch_.most_attended(static_cast<int>(i));
+  }
   return result;
 }
 
@@ -190,13 +221,18 @@ Progress HostNetwork::update(int index, const Choices* choices) {
   }
   update_rows(rows, choices);
   Progress progress = {index, rows.done, {}};
+  int best_parent = rows.n_finished > 0 ? rows.finished[rows.n_finished - 1].row : 0;
   if (rows.n_sampled > n_before) {
+    int best = 0;
     for (int i = 0; i < rows.n_live; i++) {
       progress.rows.push_back({rows.token[n_before][i], rows.parent[n_before][i], rows.log_prob[i]});
+      if (rows.row[i].sum_log_prob > rows.row[best].sum_log_prob) best = i;
     }
+    best_parent = rows.parent[n_before][best];
     std::swap(slot.where, slot.where_before);
     follow_parents(rows, slot.where_before.data(), slot.where.data(), slot.n_prompt + n_before);
   }
+  if (slot.watched) progress.most_attended = slot.most_attended[best_parent];
   progress.rows.insert(progress.rows.end(), ended.begin(), ended.end());
   slot.stepping = !rows.done;
   return progress;
@@ -252,7 +288,7 @@ void HostNetwork::feed_sequence(int index, std::span<const int> tokens, Alignmen
     CHECK_INVARIANT(tokens[i] >= 0 && tokens[i] < weights_->dims.vocabulary);
     rows.push_back({index, 0, i, tokens[i], slot.where.data()});
   }
-  const float* hidden = forward(rows, alignment);
+  const float* hidden = forward(rows, alignment, nullptr);
   for (int first = 0; first < n; first += project_capacity()) {
     const int count = std::min(project_capacity(), n - first);
     project_to_logits(hidden + int64_t{first} * weights_->dims.width, count);

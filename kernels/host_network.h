@@ -29,6 +29,27 @@ struct AlignmentScores {
   std::vector<float> qk;
 };
 
+// Which encoder position rows of a forward() look at most: of the softmaxes of the alignment heads' scores, summed.
+class AttentionWatch {
+ public:
+  void start(int n_rows) {
+    place_.assign(n_rows, -1);
+    weights_.clear();
+  }
+  void want(int row) {
+    place_[row] = static_cast<int>(weights_.size());
+    weights_.resize(weights_.size() + kAudioContext);
+  }
+  bool wants_any() const { return !weights_.empty(); }
+  bool wants(int row) const { return place_[row] >= 0; }
+  void add(int row, const float* qk);  // [1500] scores of one head, before the softmax
+  int most_attended(int row) const;    // -1 where it isn't wanted
+
+ private:
+  std::vector<int> place_;  // of each row's weights
+  std::vector<float> weights_;
+};
+
 // One live row of a slot in a step.
 struct StepRow {
   int slot, row;
@@ -62,8 +83,9 @@ class HostNetwork : public Network {
   // mel: [3000][mel_bins]. Fills the slot's cross K/V, and encoded [1500][width].
   virtual void encode_window(int slot, const float* mel, float* encoded) = 0;
   // All layers over some rows, whose keys and values are kept. Returns [rows][width], after the last norm; valid until
-  // the next call. With `alignment`, the rows are one sequence from position 0 on.
-  virtual const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment) = 0;
+  // the next call. With `alignment`, the rows are one sequence from position 0 on. The scores of what `watch` wants are
+  // added to it; null: nothing.
+  virtual const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) = 0;
   // logits: [m][vocabulary] of hidden [m][width].
   virtual void project(const float* hidden, int m, float* logits) = 0;
   // Candidates of rows, as choose() gives them, from hidden [m][width].
@@ -80,7 +102,9 @@ class HostNetwork : public Network {
     std::vector<float> prompt_end;             // [width]: hidden state of the prompt's last position
     // Which row's memory holds a row's past, and the same before the last step. [max_rows][448]
     std::vector<uint8_t> where, where_before;
+    std::vector<int> most_attended;  // of each live row, when its hidden state was made
     int n_prompt = 0;
+    bool watched = false;
     bool begun = false;     // rows can be read
     bool stepping = false;  // and go on
   };
@@ -99,6 +123,7 @@ class HostNetwork : public Network {
 
   const int max_rows_;
   std::vector<Slot> slots_;
+  AttentionWatch watch_;
   std::vector<float> hidden_;  // [slots * max_rows][width]
   std::vector<float> logits_;  // [project_capacity][vocabulary], when first needed
 };

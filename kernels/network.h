@@ -32,6 +32,7 @@ struct Settings {
   int token_limit = kSampleLimit;  // tokens a row may sample; also bounded by the context of 448
   bool suppress_blank = true;      // " " and end-of-transcript can't come first
   std::shared_ptr<const TokenSet> suppress;  // never sampled; null: none
+  bool watch_attention = false;    // tell Progress::most_attended
 };
 
 // What begin() saw at the start-of-transcript position of a prompt, wherever it stands.
@@ -50,7 +51,9 @@ struct Progress {
   int slot;
   bool finished;                  // this slot needs no more steps; its hypotheses can be read
   std::vector<SampledRow> rows;   // live rows after this step
-  int most_attended = -1;         // encoder position the alignment heads look at most in the best row; -1: not computed
+  // Encoder position that the alignment heads, their softmaxes summed, looked at most when the best row's token was
+  // sampled; -1 unless Settings::watch_attention.
+  int most_attended = -1;
 };
 
 struct Hypothesis {

@@ -26,8 +26,8 @@ class CpuNetwork : public HostNetwork {
   void encode_window(int slot, const float* mel, float* encoded) override {
     encoder_.run(mel, memory_[slot].cross, encoded);
   }
-  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment) override {
-    return decoder_.forward(rows, memory_, alignment);
+  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) override {
+    return decoder_.forward(rows, memory_, alignment, watch);
   }
   void project(const float* hidden, int m, float* logits) override { decoder_.project(hidden, m, logits); }
   void choose_rows(const float* hidden, int m, std::span<const StepRow> rows, std::span<Choices> choices) override {

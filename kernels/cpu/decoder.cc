@@ -1,6 +1,7 @@
 #include "kernels/cpu/decoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -23,6 +24,33 @@ void mask(const Rules& rules, const Allowed& allowed, float* logits, int first, 
   }
   for (const int token : {kBlankToken, int(rules.eot), int(rules.no_timestamps)}) {
     if (token >= first && token < last && !may_follow(rules, allowed, token)) logits[token - first] = kNever;
+  }
+}
+
+// The best of [first, last) when ranked with noise; `likely` is one of them. gumbel(bits) is at most ln 2 times the leading
+// zeros of bits and one, which nearly always shows that a token can't be the best before two logarithms are taken.
+void best_sample(const Ranking& ranking, const float* logits, int first, int last, int likely, Picks& picks) {
+  constexpr float kLn2 = 0.6932f, kMost = 33 * kLn2;  // rounded up
+  const auto consider = [&](int token, uint32_t bits) {
+    keep_best(picks, 1, {logits[token] / ranking.temperature + gumbel(bits), logits[token], token});
+  };
+  const auto noise_of = [&](int four) {
+    return philox(ranking.key, static_cast<uint32_t>(four), ranking.step, ranking.sample, 0);
+  };
+  consider(likely, noise_of(likely >> 2).word[likely & 3]);
+  for (int token = first; token < last;) {
+    const int end = std::min((token | 3) + 1, last);
+    const float largest = *std::max_element(logits + token, logits + end);
+    if (largest / ranking.temperature + kMost < picks.pick[0].rank) {
+      token = end;
+      continue;
+    }
+    const Philox noise = noise_of(token >> 2);
+    for (; token < end; token++) {
+      const uint32_t bits = noise.word[token & 3];
+      const float most = kLn2 * static_cast<float>(std::countl_zero(bits) + 1);
+      if (token != likely && logits[token] / ranking.temperature + most >= picks.pick[0].rank) consider(token, bits);
+    }
   }
 }
 
@@ -81,7 +109,7 @@ void Decoder::linear(const PackedLinear& linear, const PackedNorm* norm, View x,
 }
 
 const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
-                              AlignmentScores* alignment) {
+                              AlignmentScores* alignment, AttentionWatch* watch) {
   const int m = int(rows.size());
   const View x = {x_.data(), width_}, q = {q_.data(), width_}, attended = {attended_.data(), width_};
   const View qkv = {qkv_.data(), 3 * width_}, hidden = {hidden_.data(), 4 * width_};
@@ -99,6 +127,7 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const 
 
     linear(block.cross_q, &block.cross_attn_ln, x, m, Epilogue::store, q);
     if (alignment) alignment_scores(l, rows, memory[rows[0].slot].cross, *alignment);
+    if (watch && watch->wants_any()) watch_scores(l, rows, memory, *watch);
     cross_attention(l, memory);
     linear(block.cross_out, nullptr, attended, m, Epilogue::add, x);
 
@@ -163,6 +192,28 @@ void Decoder::cross_attention(int layer, std::span<const SlotMemory> memory) {
   });
 }
 
+// scores [rows][padded keys]: q kT of one head, for rows from `first` on.
+void Decoder::scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, float* scores) {
+  const int keys = padded_keys(kAudioContext);
+  prepare(cross.key_type, nullptr, {q_ + int64_t(first) * width_ + head * kHead, width_}, rows, kHead, Range::symmetric);
+  Product product;
+  product.a = prepared_.a;
+  product.a_stride = prepared_.stride;
+  product.a_scale = prepared_.scale;
+  product.a_scale_stride = 1;
+  product.rows = rows;
+  product.b = cross.keys(layer, head);
+  product.groups = kHead / values_per_group(cross.key_type);
+  product.b_panel_bytes = int64_t(product.groups) * kernels_.panel * group_bytes(cross.key_type);
+  product.last_panel = keys / kernels_.panel;
+  product.b_scale = reinterpret_cast<const float*>(static_cast<const char*>(product.b) + int64_t(keys) * kHead);
+  product.b_start = reinterpret_cast<const int32_t*>(product.b_scale + keys);
+  product.b_stride = keys;
+  product.c = scores;
+  product.c_stride = keys;
+  kernels_.product[int(cross.key_type)](product);
+}
+
 // q kT / 8 of the layer's alignment heads.
 void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross,
                                AlignmentScores& alignment) {
@@ -171,26 +222,24 @@ void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, cons
   const auto& wanted = model_.weights->alignment_heads;
   for (size_t h = 0; h < wanted.size(); h++) {
     if (wanted[h].first != layer) continue;
-    prepare(cross.key_type, nullptr, {q_ + wanted[h].second * kHead, width_}, m, kHead, Range::symmetric);
-    Product product;
-    product.a = prepared_.a;
-    product.a_stride = prepared_.stride;
-    product.a_scale = prepared_.scale;
-    product.a_scale_stride = 1;
-    product.rows = m;
-    product.b = cross.keys(layer, wanted[h].second);
-    product.groups = kHead / values_per_group(cross.key_type);
-    product.b_panel_bytes = int64_t(product.groups) * kernels_.panel * group_bytes(cross.key_type);
-    product.last_panel = keys / kernels_.panel;
-    product.b_scale = reinterpret_cast<const float*>(static_cast<const char*>(product.b) + int64_t(keys) * kHead);
-    product.b_start = reinterpret_cast<const int32_t*>(product.b_scale + keys);
-    product.b_stride = keys;
-    product.c = scores.data();
-    product.c_stride = keys;
-    kernels_.product[int(cross.key_type)](product);
+    scores_of_head(layer, wanted[h].second, cross, 0, m, scores.data());
     for (int i = 0; i < m; i++) {
       float* out = alignment.qk.data() + (int64_t(h) * alignment.n_tokens + rows[i].position) * alignment.n_frames;
       for (int f = 0; f < alignment.n_frames; f++) out[f] = scores.data()[int64_t(i) * keys + f] / 8;
+    }
+  }
+}
+
+void Decoder::watch_scores(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
+                           AttentionWatch& watch) {
+  float scores[padded_keys(kAudioContext)];
+  for (const auto& [of_layer, head] : model_.weights->alignment_heads) {
+    if (of_layer != layer) continue;
+    for (int i = 0; i < int(rows.size()); i++) {
+      if (!watch.wants(i)) continue;
+      scores_of_head(layer, head, memory[rows[i].slot].cross, i, 1, scores);
+      for (int f = 0; f < kAudioContext; f++) scores[f] /= 8;
+      watch.add(i, scores);
     }
   }
 }
@@ -219,10 +268,6 @@ void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first,
   const Allowed allowed = allowed_next(slot.rules, slot.row[row]);
   const int limit = choices_wanted(slot);
   clear_scan(scan);
-  if (slot.temperature > 0) {
-    scan_part(slot.rules, allowed, ranking_of(slot, row), logits - first, first, last, limit, scan);
-    return;
-  }
   mask(slot.rules, allowed, logits, first, last);
   const auto range = [&](int from, int to, Mass& mass, Picks& picks) {
     from = std::max(from, first);
@@ -232,6 +277,10 @@ void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first,
     const float* x = logits + (from - first);
     const LogitScan found = kernels_.scan(x, to - from, limit, places);
     mass = {found.max, found.sum};
+    if (slot.temperature > 0) {
+      if (found.n_places > 0) best_sample(ranking_of(slot, row), x - from, from, to, from + places[0], picks);
+      return;
+    }
     for (int i = 0; i < found.n_places; i++) keep_best(picks, limit, {x[places[i]], x[places[i]], from + places[i]});
   };
   range(allowed.text_begin, slot.rules.first_timestamp, scan.text, scan.best_text);

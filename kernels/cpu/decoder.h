@@ -41,7 +41,8 @@ class Decoder {
   Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int capacity, int step_rows);
 
   // As HostNetwork::forward says. memory: of each slot.
-  const float* forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AlignmentScores* alignment);
+  const float* forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AlignmentScores* alignment,
+                       AttentionWatch* watch);
   // As HostNetwork::project and choose_rows say.
   void project(const float* hidden, int m, float* logits);
   void choose(const float* hidden, int m, std::span<const StepRow> rows,
@@ -54,7 +55,9 @@ class Decoder {
   void group(std::span<const DecoderRow> rows);
   void self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
   void cross_attention(int layer, std::span<const SlotMemory> memory);
+  void scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, float* scores);
   void alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross, AlignmentScores& alignment);
+  void watch_scores(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AttentionWatch& watch);
   void scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const;
   int tile_panels() const;
 

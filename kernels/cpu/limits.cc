@@ -81,17 +81,43 @@ Work cross_kv_work(const Dims& dims, const Types& types) {
   return work;
 }
 
-Work step_work(const Dims& dims, const Types& types, int windows, int rows, int past) {
+namespace {
+
+// Rows that go through the decoder together, each beside `past` positions and a window; logits of some of them.
+Work decoder_work(const Dims& dims, const Types& types, double rows, double logit_rows, double past) {
   Work work;
-  const double weights = dims.decoder_layers * 14 * width_squared(dims) + double(dims.vocabulary) * dims.width;
+  const double layers = dims.decoder_layers * 14 * width_squared(dims), logits = double(dims.vocabulary) * dims.width;
   const double cross = 1.0 * dims.decoder_layers * kAudioContext * dims.width;  // keys, or values, of one window
-  const double self = 2.0 * dims.decoder_layers * past * dims.width;            // of one row
-  const auto bytes = [](Type type) { return double(group_bytes(type)) / values_per_group(type); };
-  work.ops[int(types.decoder)] += 2 * weights * windows * rows;
-  work.ops[int(types.cross_keys)] += 2 * cross * windows * rows;
-  work.ops[int(Type::f32)] += 2 * (cross + self) * windows * rows;  // values of int8 are multiplied as f32
-  work.bytes = weights * bytes(types.decoder) +
-               windows * (cross * (bytes(types.cross_keys) + bytes(types.cross_values)) + rows * self * 4);
+  work.ops[int(types.decoder)] += 2 * (layers * rows + logits * logit_rows);
+  work.ops[int(types.cross_keys)] += 2 * cross * rows;
+  // Values of int8 are multiplied as f32, and so is the past.
+  work.ops[int(types.cross_values == Type::i8 ? Type::f32 : types.cross_values)] += 2 * cross * rows;
+  work.ops[int(Type::f32)] += 4.0 * dims.decoder_layers * past * dims.width * rows;
+  return work;
+}
+
+double bytes_of(Type type) { return double(group_bytes(type)) / values_per_group(type); }
+
+double decoder_bytes(const Dims& dims, const Types& types, int windows) {
+  const double weights = dims.decoder_layers * 14 * width_squared(dims) + double(dims.vocabulary) * dims.width;
+  const double cross = 1.0 * dims.decoder_layers * kAudioContext * dims.width;
+  return weights * bytes_of(types.decoder) +
+         windows * cross * (bytes_of(types.cross_keys) + bytes_of(types.cross_values));
+}
+
+}  // namespace
+
+Work step_work(const Dims& dims, const Types& types, int windows, int rows, int shared, int own) {
+  Work work = decoder_work(dims, types, windows * rows, windows * rows, shared + own);
+  const double positions = windows * (shared + double(rows) * own);
+  work.bytes = decoder_bytes(dims, types, windows) +
+               2.0 * dims.decoder_layers * positions * dims.width * bytes_of(types.self);
+  return work;
+}
+
+Work prompt_work(const Dims& dims, const Types& types, int windows, int n) {
+  Work work = decoder_work(dims, types, double(windows) * n, windows, n / 2.0);
+  work.bytes = decoder_bytes(dims, types, windows);
   return work;
 }
 

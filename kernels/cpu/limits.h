@@ -23,8 +23,11 @@ struct Work {
 
 Work encoder_work(const Dims& dims, const Types& types);  // of one window, its cross K/V left out
 Work cross_kv_work(const Dims& dims, const Types& types);
-// One step of `windows` windows with `rows` rows each, n positions of which are past.
-Work step_work(const Dims& dims, const Types& types, int windows, int rows, int past);
+// One step of `windows` windows with `rows` rows each, which have `shared` positions of their past in common, and then
+// `own` of their own.
+Work step_work(const Dims& dims, const Types& types, int windows, int rows, int shared, int own);
+// Prompts of n tokens for `windows` windows.
+Work prompt_work(const Dims& dims, const Types& types, int windows, int n);
 
 // The least time that this work can take, in seconds: its multiplications or its reading, whichever is longer.
 double least_seconds(const Work& work, const Limits& limits);

@@ -23,7 +23,7 @@ SelfMemory Decoder::new_self_memory() const {
 }
 
 const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<SlotMemory> memory,
-                              AlignmentScores* alignment) {
+                              AlignmentScores* alignment, AttentionWatch* watch) {
   const int width = model_.dims.width, m = static_cast<int>(rows.size());
   float *x = x_.data(), *y = y_.data(), *hidden = hidden_.data();
   for (int i = 0; i < m; i++) {
@@ -40,7 +40,7 @@ const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<SlotMe
 
     layer_norm(team_, layer.cross_attn_ln, x, m, width, y);
     product(team_, layer.cross_q, y, width, m, Then::store, q_.data());
-    cross_attention(l, rows, memory, alignment);
+    cross_attention(l, rows, memory, alignment, watch);
     product(team_, layer.cross_out, y, width, m, Then::add, x);
 
     layer_norm(team_, layer.mlp_ln, x, m, width, y);
@@ -80,29 +80,33 @@ void Decoder::self_attention(size_t layer, std::span<const DecoderRow> rows, std
 
 // The rows of each slot look at its window: y = attention(q).
 void Decoder::cross_attention(size_t layer, std::span<const DecoderRow> rows, std::span<SlotMemory> memory,
-                              AlignmentScores* alignment) {
+                              AlignmentScores* alignment, AttentionWatch* watch) {
   const int64_t width = model_.dims.width;
-  const int heads = model_.dims.heads;
+  const int heads = model_.dims.heads, n_frames = alignment ? alignment->n_frames : kAudioContext;
+  const bool watches = watch && watch->wants_any();
   std::vector<int> wanted_heads;
   std::vector<float*> wanted_out;
-  if (alignment) {
-    const auto& all = model_.weights->alignment_heads;
-    for (size_t h = 0; h < all.size(); h++) {
-      if (all[h].first != static_cast<int>(layer)) continue;
-      wanted_heads.push_back(all[h].second);
-      wanted_out.push_back(alignment->qk.data() +
-                           (static_cast<int64_t>(h) * alignment->n_tokens + rows[0].position) * alignment->n_frames);
-    }
+  std::vector<float> watched(watches ? model_.weights->alignment_heads.size() * rows.size() * n_frames : 0);
+  const auto& all = model_.weights->alignment_heads;
+  for (size_t h = 0; (alignment || watches) && h < all.size(); h++) {
+    if (all[h].first != static_cast<int>(layer)) continue;
+    wanted_heads.push_back(all[h].second);
+    wanted_out.push_back(alignment ? alignment->qk.data() + (int64_t(h) * alignment->n_tokens + rows[0].position) * n_frames
+                                   : watched.data() + h * rows.size() * n_frames);
   }
-  const ScoresWanted wanted = {wanted_heads.data(), static_cast<int>(wanted_heads.size()),
-                               alignment ? alignment->n_frames : 0, wanted_out.data()};
+  const ScoresWanted wanted = {wanted_heads.data(), static_cast<int>(wanted_heads.size()), n_frames, wanted_out.data()};
   for (size_t first = 0, last; first < rows.size(); first = last) {
     for (last = first; last < rows.size() && rows[last].slot == rows[first].slot;) last++;
     const CrossMemory& cross = memory[rows[first].slot].cross;
     attention(team_, q_.data() + first * width, width, static_cast<int>(last - first),
               cross.keys.data() + layer * key_panels_size(heads, kAudioContext),
               cross.values.data() + layer * kAudioContext * width, width, heads, kAudioContext, scratch_.data(),
-              alignment ? &wanted : nullptr, y_.data() + first * width);
+              wanted_heads.empty() ? nullptr : &wanted, y_.data() + first * width);
+    for (const float* qk : wanted_out) {
+      for (size_t i = first; watches && i < last; i++) {
+        if (watch->wants(static_cast<int>(i))) watch->add(static_cast<int>(i), qk + (i - first) * n_frames);
+      }
+    }
   }
 }
 

@@ -32,7 +32,8 @@ class Decoder {
   SelfMemory new_self_memory() const;
 
   // As HostNetwork::forward says. memory: of each slot.
-  const float* forward(std::span<const DecoderRow> rows, std::span<SlotMemory> memory, AlignmentScores* alignment);
+  const float* forward(std::span<const DecoderRow> rows, std::span<SlotMemory> memory, AlignmentScores* alignment,
+                       AttentionWatch* watch);
 
   // logits: [m][vocabulary] of hidden [m][width].
   void project(const float* hidden, int m, float* logits);
@@ -40,7 +41,7 @@ class Decoder {
  private:
   void self_attention(size_t layer, std::span<const DecoderRow> rows, std::span<SlotMemory> memory);
   void cross_attention(size_t layer, std::span<const DecoderRow> rows, std::span<SlotMemory> memory,
-                       AlignmentScores* alignment);
+                       AlignmentScores* alignment, AttentionWatch* watch);
 
   const Model& model_;
   Team& team_;

@@ -22,7 +22,9 @@ class ReferenceNetwork : public HostNetwork {
 
  private:
   void encode_window(int slot, const float* mel, float* encoded) override;
-  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment) override;
+  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) override {
+    return decoder_.forward(rows, memory_, alignment, watch);
+  }
   void project(const float* hidden, int m, float* logits) override { decoder_.project(hidden, m, logits); }
   void choose_rows(const float* hidden, int m, std::span<const StepRow> rows, std::span<Choices> choices) override;
 
@@ -51,10 +53,6 @@ ReferenceNetwork::ReferenceNetwork(std::shared_ptr<const Weights> weights, const
 void ReferenceNetwork::encode_window(int slot, const float* mel, float* encoded) {
   encoder_.run(mel, encoded);
   encoder_.fill_cross_memory(encoded, memory_[slot].cross);
-}
-
-const float* ReferenceNetwork::forward(std::span<const DecoderRow> rows, AlignmentScores* alignment) {
-  return decoder_.forward(rows, memory_, alignment);
 }
 
 void ReferenceNetwork::choose_rows(const float* hidden, int m, std::span<const StepRow> rows,

@@ -109,10 +109,18 @@ void keep_standard_files_apart() {
   }
 }
 
+// Model files are mapped: one that is cut short, or on a disk that fails, shows when its weights are read.
+void end_on_lost_file(int) {
+  constexpr char kMessage[] = "sotto: a model file changed or could no longer be read; fetch or copy it anew\n";
+  if (write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1) < 0) _exit(1);
+  _exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // "sotto FILE | head" ends without a word
+  std::signal(SIGBUS, end_on_lost_file);
   keep_standard_files_apart();
   try {
     const int status = run({argv + 1, argv + argc});

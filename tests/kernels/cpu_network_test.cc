@@ -1,6 +1,7 @@
 // The CPU engine as a whole against the plain network, on real weights.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -134,6 +135,66 @@ TEST_CASE("tokens depend neither on threads nor on a window's company") {
         CHECK(found[j].sum_log_prob == expected[j].sum_log_prob);
       }
     }
+  }
+}
+
+// The position that the alignment heads look at most at each token of a sequence, from a pass over the whole of it.
+std::vector<int> most_attended(Network& network, const std::vector<int>& tokens) {
+  const Alignment all = network.align(0, tokens, kAudioContext);
+  std::vector<int> result;
+  for (int t = 0; t < all.n_tokens; t++) {
+    std::vector<double> weight(kAudioContext);
+    for (int h = 0; h < all.n_heads; h++) {
+      const float* qk = all.qk.data() + (int64_t(h) * all.n_tokens + t) * kAudioContext;
+      double sum = 0;
+      for (int f = 0; f < kAudioContext; f++) sum += std::exp(qk[f]);
+      for (int f = 0; f < kAudioContext; f++) weight[f] += std::exp(qk[f]) / sum;
+    }
+    result.push_back(static_cast<int>(std::max_element(weight.begin(), weight.end()) - weight.begin()));
+  }
+  return result;
+}
+
+TEST_CASE("each step tells where the alignment heads of the best row look") {
+  const auto weights = weights_of("tiny.en");
+  if (!weights) return;
+  const std::vector<float> mel = made_mel(weights->dims.mel_bins, 3);
+  const float* mels[] = {mel.data()};
+  const int slots[] = {0};
+  const std::vector<int> prompt = prompt_for(weights->dims);
+  for (const char* engine : {"reference", "cpu"}) {
+    CAPTURE(engine);
+    NetworkOptions options;
+    options.engine = engine;
+    options.precision = "f32";
+    const auto network = open_network(weights, options);
+    network->encode(mels, slots);
+    for (const int rows : {1, 4}) {
+      CAPTURE(rows);
+      Settings settings;
+      settings.rows = rows;
+      settings.token_limit = 12;
+      settings.watch_attention = true;
+      network->begin(slots, std::vector(1, prompt), std::vector(1, settings));
+      std::vector<std::vector<int>> live = {prompt}, fed;  // fed: what the best row had behind it at each step
+      std::vector<int> found;
+      for (std::vector<Progress> steps = network->step(); !steps.empty(); steps = network->step()) {
+        const Progress& progress = steps[0];
+        found.push_back(progress.most_attended);
+        fed.push_back(live[progress.rows[0].parent]);
+        std::vector<std::vector<int>> next;
+        for (const SampledRow& row : progress.rows) {
+          next.push_back(live[row.parent]);
+          next.back().push_back(row.token);
+        }
+        live = next;
+      }
+      REQUIRE(found.size() >= 8);
+      for (size_t i = 0; i < found.size(); i++) CHECK(found[i] == most_attended(*network, fed[i]).back());
+    }
+    Settings unwatched;
+    network->begin(slots, std::vector(1, prompt), std::vector(1, unwatched));
+    CHECK(network->step()[0].most_attended == -1);
   }
 }
 

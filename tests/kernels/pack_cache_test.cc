@@ -1,9 +1,14 @@
 // Packed weights on disk: used when whole, made anew when not, done without where nothing can be written.
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "kernels/cpu/pack_cache.h"
@@ -68,6 +73,46 @@ TEST_CASE("packed weights that are damaged are made anew") {
     CHECK(filled.times == 2);
     std::filesystem::remove(home.file("key"));
   }
+}
+
+TEST_CASE("a page of packed weights that never came to the disk is noticed") {
+  const Home home;
+  Filled filled;
+  filled.open("key", 'a');
+  std::fstream file(home.file("key"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4096 + 4096);  // the second page of the weights
+  file << std::string(4096, '\0') << std::flush;
+  CHECK(filled.open("key", 'b').base[5000] == 'b');
+  CHECK(filled.times == 2);
+}
+
+TEST_CASE("packed weights can be read by whom the umask allows, and drafts of killed programs are removed") {
+  const Home home;
+  Filled filled;
+  const mode_t before = umask(022);
+  filled.open("key", 'a');
+  umask(before);
+  struct stat info;
+  REQUIRE(stat(home.file("key").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0644);
+
+  const pid_t child = fork();
+  if (child == 0) {
+    open_pack("other", kBytes, [](char*) { raise(SIGKILL); });
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(home.folder.path() + "/packed"), {});
+  };
+  CHECK(files() == 2);
+  int seen = 0;
+  open_pack("third", kBytes, [&](char*) {  // another's draft goes, one at work stays
+    seen = static_cast<int>(files());
+    filled.open("fourth", 'b');
+  });
+  CHECK(seen == 2);
+  CHECK(files() == 3);
 }
 
 TEST_CASE("where nothing can be kept, weights are packed into memory") {

@@ -30,6 +30,15 @@ TEST_CASE("sotto bench gives each stage's time and its share of the limit") {
   const json& ops = report["stages"][0]["gop"];
   CHECK(ops["f32"].get<double>() + ops["int8"].get<double>() == doctest::Approx(40.5).epsilon(0.01));
 
+  const Ran batches = run_sotto("bench -m " + *model +
+                                " --precision int8 --threads 1 --rounds 3 --beam-size 1 --batch 1,8 --json");
+  REQUIRE(batches.status == 0);
+  const json stages = json::parse(batches.out)["stages"];
+  REQUIRE(stages.size() == 5);  // encode; prompt and step of 1 window and of 8
+  CHECK(stages[4]["stage"] == "step, 8 windows x 1 row");
+  CHECK(stages[4]["ms_per_window"] == doctest::Approx(stages[4]["ms"].get<double>() / 8));
+  CHECK(stages[4]["mb"] < 3 * stages[2]["mb"].get<double>());  // weights are read once for all
+
   const Ran text = run_sotto("bench -m " + *model + " --threads 1 --rounds 1 --beam-size 1");
   CHECK(text.status == 0);
   CHECK(text.out.find("encode a window") != std::string::npos);
