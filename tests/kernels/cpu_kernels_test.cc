@@ -119,6 +119,7 @@ void check_product(const Kernels& kernels, Type type, const Shape& shape, Epilog
   double worst = 0;
   for (int r = 0; r < rows; r += rows > 8 ? 5 : 1) {
     for (int j = 0; j < n; j++) {
+      if (n > 512 && j % 7 != 0 && j < n - 64) continue;  // some of many
       double sum = 0, size = 1;
       for (int i = 0; i < k; i++) {
         const double term = value_of_a(type, a, range, k, r, i) * value_of_b(linear, kernels.panel, j, i);
@@ -150,6 +151,29 @@ TEST_CASE("products of every type, at the widths of every model size and odd num
       check_product(*kernels, type, {13, 64, 2048}, Epilogue::store, Range::gelu);
       check_product(*kernels, type, {9, 192, 512}, Epilogue::gelu, Range::symmetric);
       check_product(*kernels, type, {3, 1001, 384}, Epilogue::store, Range::symmetric);  // a vocabulary's tail
+    }
+  }
+}
+
+TEST_CASE("full: products of every shape of every model size, 1 to 64 rows") {
+  for (const Kernels* kernels : kernels_to_test()) {
+    for (const Type type : kAllTypes) {
+      if (!kernels->product[int(type)]) continue;
+      for (const int width : {384, 512, 768, 1024, 1280}) {
+        for (const int rows : {1, 5, 7, 40, 64}) {
+          check_product(*kernels, type, {rows, 3 * width, width}, Epilogue::store, Range::symmetric);
+          check_product(*kernels, type, {rows, width, width}, Epilogue::add, Range::symmetric);
+          check_product(*kernels, type, {rows, 4 * width, width}, Epilogue::gelu, Range::symmetric);
+          check_product(*kernels, type, {rows, width, 4 * width}, Epilogue::add, Range::gelu);
+        }
+        check_product(*kernels, type, {11, width, 3 * width}, Epilogue::gelu, Range::gelu);  // the second convolution
+        for (const int bins : {80, 128}) {
+          if (type == Type::f32) check_product(*kernels, type, {11, width, 3 * bins}, Epilogue::gelu, Range::symmetric);
+        }
+      }
+      for (const int vocabulary : {51864, 51865, 51866})
+        check_product(*kernels, type, {3, vocabulary, 384}, Epilogue::store, Range::symmetric);
+      for (int rows = 1; rows <= 64; rows++) check_product(*kernels, type, {rows, 128, 384}, Epilogue::store, Range::symmetric);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/isa.h"
 #include "near_tie.h"
 #include "src/prompt.h"
 #include "src/suppress.h"
@@ -102,14 +103,16 @@ void compare(Engine& engine, const json& clip, int beam_size) {
 }
 
 void compare_all(const std::string& engine_name, const std::string& model, const std::string& decoding,
-                 int beam_size) {
+                 int beam_size, const std::string& isa = "") {
   CAPTURE(engine_name);
+  CAPTURE(isa);
   const auto path = test_model(model);
   if (!path || !std::filesystem::exists(kTestSpeech)) {
     MESSAGE("skipped: the weights of " << model << " or the speech in " << kTestSpeech << " are not here");
     return;
   }
-  Engine engine = open_engine(*path, {.max_rows = beam_size, .engine = engine_name, .precision = "f32"});
+  Engine engine = open_engine(*path, {.max_rows = beam_size, .engine = engine_name, .precision = "f32",
+                                      .isa = isa});
   for (const json& clip : golden(model + "." + decoding)) compare(engine, clip, beam_size);
 }
 
@@ -125,6 +128,17 @@ TEST_CASE("beam search gives the reference's tokens, times and probabilities") {
   compare_all("reference", "tiny.en", "beam5", 5);
   compare_all("auto", "tiny.en", "beam5", 5);
   compare_all("auto", "base", "beam5", 5);
+}
+
+TEST_CASE("older instruction sets give the reference's tokens, times and probabilities") {
+  for (const cpu::Kernels* kernels : cpu::available_kernels()) compare_all("cpu", "tiny.en", "greedy", 1, kernels->name);
+}
+
+TEST_CASE("full: older instruction sets search beams and time words as the reference") {
+  for (const cpu::Kernels* kernels : cpu::available_kernels()) {
+    compare_all("cpu", "tiny.en", "words", 1, kernels->name);
+    for (const char* model : {"tiny.en", "base"}) compare_all("cpu", model, "beam5", 5, kernels->name);
+  }
 }
 
 TEST_CASE("word timestamps are the reference's within 0.02 s, and words as probable") {
