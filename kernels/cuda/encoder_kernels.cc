@@ -32,7 +32,7 @@ LaunchShape product_shape(Product product, int width, int decoder_layers, int m,
   const Tile& t = kTiles[tile];
   return {.grid_x = blocks(product_n(product, width, decoder_layers), t.n),
           .grid_y = blocks(m, t.m),
-          .threads = kTileThreads,
+          .threads = static_cast<uint32_t>(t.threads()),
           .shared_bytes = static_cast<uint32_t>(t.bytes())};
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/cuda/product_s8.cuh"
 
 #define PRODUCT_KERNEL(what, suffix, T, width, bins, tile, tile_name)                            \
-  KERNEL(what##_##T##_##width##suffix##_##tile_name, kTileThreads, 2, ProductArgs) {             \
+  KERNEL(what##_##T##_##width##suffix##_##tile_name, kTileThreads[tile], kTileBlocks[tile], ProductArgs) { \
     multiply<T, Product::what, width, bins, tile>(args);                                         \
   }
 #define PRODUCT_KERNELS(T, width, tile, tile_name)                        \
@@ -16,6 +16,14 @@
   PRODUCT_KERNEL(out, , T, width, 80, tile, tile_name)                    \
   PRODUCT_KERNEL(fc1, , T, width, 80, tile, tile_name)                    \
   PRODUCT_KERNEL(fc2, , T, width, 80, tile, tile_name)
+
+// For widths that are multiples of 256.
+#define WIDE_KERNELS(T, width)                        \
+  PRODUCT_KERNEL(conv2, , T, width, 80, 3, 128x256)   \
+  PRODUCT_KERNEL(qkv, , T, width, 80, 3, 128x256)     \
+  PRODUCT_KERNEL(out, , T, width, 80, 3, 128x256)     \
+  PRODUCT_KERNEL(fc1, , T, width, 80, 3, 128x256)     \
+  PRODUCT_KERNEL(fc2, , T, width, 80, 3, 128x256)
 
 #define PRODUCT_S8_KERNEL(what, suffix, T, width)                                                              \
   KERNEL(what##_s8##suffix##_##width, kByteThreads, 1, ProductS8Args) {                                       \

@@ -6,11 +6,12 @@
 // written. Grid: n / tile.n blocks by ceil(m / tile.m); tile.threads(), tile.bytes() of shared memory. A value's sum runs
 // over k in steps of 16 from 0 on, whatever the tile, so it depends neither on the grid nor on the window's company.
 //
-// Roofline. 2 m n k operations; bytes: blocks read ceil(m / tile.m) times w and n / tile.n times a, of which memory
-// sees each once while the second cache holds both (large-v3's fc1 at one window: 19.7 G operations, 3.9 MB of a,
-// 13.1 MB of w, 15.4 MB written), so operations are the limit: A100 312 T/s, RTX 4090 165 T/s, H200 989 T/s, B200 2250
-// T/s (dense, f32 sums), of which mma.sync reaches two thirds on sm_90 and a third on sm_100. Predicted share, not
-// measured: 70 % on sm_80, 80 % on sm_86, 89 and 120, 60 % on sm_90, 28 % on sm_100, times the fill of the last wave.
+// Roofline. 2 m n k operations, of 312 T/s on A100, 165 on RTX 4090, 989 on H200, 2250 on B200 (dense, f32 sums), of
+// which mma.sync reaches two thirds on sm_90 and a third on sm_100. Bytes: memory sees a, w and y once (large-v3's fc1 at
+// one window: 19.7 G operations, 32 MB), but blocks read (m + n) k 2 bytes for m n k multiplications of a tile, from the
+// second cache: at the full rate 128x128 draws 4.9 TB/s on A100 of some 5, 2.6 on RTX 4090 of 5, 15 on H200 of 7, where
+// 128x256 makes do with 12. So operations are the limit, on H200 with the cache close by. Predicted share, not measured:
+// 70 % on sm_80, 80 % on sm_86, 89 and 120, 60 % on sm_90, 28 % on sm_100, times the fill of the last wave.
 //
 // A warp holds 64 x 64, 64 x 32 or 32 x 32 of y in registers; 64 x 64 reads 4 KB of shared memory for 32 mma, half of
 // what their time allows (operands.cuh). The next step's operands are read while this one's are multiplied.

@@ -41,8 +41,9 @@ DEVICE void store_bytes(const ProductS8Args& args, const Tiles& tiles, float (&y
     bias[i] = load_readonly(reinterpret_cast<const f32x4*>(args.product.bias + n + i * 16) + lane_n);
   }
 
-  float* const most_of_warps = reinterpret_cast<float*>(shared_memory());  // [tile.m][kWarps]
-  sync_threads();                                                         // the last stage has been read
+  // [tile.m][kWarps], in the stage after the last one: that was read before the barrier that all have passed.
+  float* const most_of_warps =
+      reinterpret_cast<float*>(tiles.shared + S::kK / S::kTile.k % S::kTile.stages * Tiles::kStage);
 #pragma unroll
   for (int i = 0; i < 2 * kM; i++) {
     float most = 0;

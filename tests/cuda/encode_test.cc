@@ -163,6 +163,8 @@ TEST_CASE("encode: every chip, width and number of windows has its tiles") {
         CHECK(tiles.windows >= windows_before);
         CHECK((tiles.queries == 64 || tiles.queries == 128));
         for (const int tile : {tiles.conv1, tiles.x, tiles.qkv, tiles.fc1}) CHECK((tile >= 0 && tile < kTileCount));
+        CHECK(tiles.conv1 != kWideTile);
+        if (width == 384) CHECK((tiles.x != kWideTile && tiles.qkv != kWideTile && tiles.fc1 != kWideTile));
         windows_before = tiles.windows;
       }
     }

@@ -221,21 +221,26 @@ void check_all_schedules(Product product, int width, int bins, int m, int n, int
   for_each_schedule([&] { CHECK(relative_error(c.run(tile), expected) < bound<T>(product)); });
 }
 
-// cross_kv has the first tile only.
-int tiles_of(Product product) { return product == Product::cross_kv ? 1 : kTileCount; }
+// The tiles of a product are the first ones: cross_kv has one, the widest is for multiples of 256.
+int tiles_of(Product product, int width) {
+  return product == Product::cross_kv ? 1 : width == 384 || product == Product::conv1 ? kWideTile : kTileCount;
+}
 
 // As few columns as have all that the epilogue distinguishes.
 int enough_columns(Product product, int width) {
-  return product == Product::qkv ? 3 * width : product == Product::cross_kv ? 4 * width : 128;
+  return product == Product::qkv ? 3 * width : product == Product::cross_kv ? 4 * width : 256;
 }
 
 }  // namespace
 
 TEST_CASE("products: every one, all schedules, rows that end inside a tile") {
   for (const Product product : kProducts) {
-    for (int tile = 0; tile < tiles_of(product); tile++) {
+    for (int tile = 0; tile < tiles_of(product, 384); tile++) {
       check_all_schedules<f16>(product, 384, 80, kTiles[tile].m + 5, 128, tile);
     }
+  }
+  for (const Product product : {Product::qkv, Product::fc2}) {
+    check_all_schedules<f16>(product, 512, 80, 133, 256, kWideTile);
   }
 }
 
@@ -244,8 +249,8 @@ TEST_CASE("products: every width, both types, both numbers of mel bins") {
   for (const int width : {384, 512, 768, 1024, 1280}) {
     for (const Product product : kProducts) {
       const int m = 70, n = enough_columns(product, width);
-      check<f16>(product, width, 80, m, n, tile % tiles_of(product));
-      check<bf16>(product, width, 128, m, n, ++tile % tiles_of(product));
+      check<f16>(product, width, 80, m, n, tile % tiles_of(product, width));
+      check<bf16>(product, width, 128, m, n, ++tile % tiles_of(product, width));
     }
   }
 }
@@ -260,7 +265,7 @@ TEST_CASE("products: rows of several windows go where each belongs") {
 TEST_CASE("products: a row's sums depend neither on the tile nor on other rows") {
   const Case<f16> few(Product::fc2, 384, 80, 40, 128), many(Product::fc2, 384, 80, 300, 128);
   const std::vector<float> one = few.run(2);
-  for (int tile = 0; tile < kTileCount; tile++) {
+  for (int tile = 0; tile < kWideTile; tile++) {
     std::vector<float> all = many.run(tile);
     all.resize(one.size());
     CHECK(all == one);
@@ -270,16 +275,16 @@ TEST_CASE("products: a row's sums depend neither on the tile nor on other rows")
 TEST_CASE("products: what they move and multiply is what their header says") {
   if (on_hardware()) return;
   for (const Product product : kProducts) {
-    for (int tile = 0; tile < tiles_of(product); tile++) {
-      const Case<f16> c(product, 384, 80, 256, 384);
+    for (int tile = 0; tile < tiles_of(product, 512); tile++) {
+      const Case<f16> c(product, 512, 80, 128, 256);
       INFO(c.kernel(tile));
       const simt::Counters counted = count([&] { c.run(tile); });
-      const int64_t k = product_k(product, 384, 80), blocks = 256 / kTiles[tile].m * (384 / kTiles[tile].n);
-      CHECK(counted.mma_operations == 2 * 256 * 384 * k);
+      const int64_t k = product_k(product, 512, 80), blocks = 128 / kTiles[tile].m * (256 / kTiles[tile].n);
+      CHECK(counted.mma_operations == 2 * 128 * 256 * k);
       CHECK(counted.shared_wavefronts == counted.shared_wavefronts_ideal);
       CHECK(counted.sectors_read == counted.sectors_read_ideal);
       CHECK(counted.sectors_written == counted.sectors_written_ideal);
-      CHECK(counted.global_written == 256 * 384 * (writes_x(product) ? 4 : 2));
+      CHECK(counted.global_written == 128 * 256 * (writes_x(product) ? 4 : 2));
       const int64_t copied = blocks * (kTiles[tile].m + kTiles[tile].n) * k * 2;
       CHECK(counted.global_read >= copied);  // and biases, and what the residual stream holds
       CHECK(counted.global_read <= copied + counted.global_written + blocks * kTiles[tile].n * 4 * 8 * 4);
@@ -290,7 +295,7 @@ TEST_CASE("products: what they move and multiply is what their header says") {
 TEST_CASE("full: products: every width, tile and type at a whole window, and at two") {
   for (const int width : {384, 512, 768, 1024, 1280}) {
     for (const Product product : kProducts) {
-      for (int tile = 0; tile < tiles_of(product); tile++) {
+      for (int tile = 0; tile < tiles_of(product, width); tile++) {
         const int m = product_m(product, width == 384 ? 2 : 1);
         const int n = enough_columns(product, width);
         check<f16>(product, width, 80, m, n, tile);
