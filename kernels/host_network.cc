@@ -28,6 +28,44 @@ int AttentionWatch::most_attended(int row) const {
   return static_cast<int>(std::max_element(first, first + kAudioContext) - first);
 }
 
+void start_slot(SlotRows& rows, const Dims& dims, const Settings& settings, int n_prompt, const uint32_t* suppress) {
+  const SpecialTokens special = special_tokens(dims.vocabulary);
+  rows.rules = {dims.vocabulary, special.eot, special.no_timestamps, special.first_timestamp,
+                settings.max_initial_timestamp, settings.timestamps, settings.suppress_blank, suppress};
+  rows.temperature = settings.temperature;
+  rows.sample_key = settings.sample_key;
+  rows.n_rows = settings.rows;
+  rows.max_finished = finished_wanted(settings.rows, settings.patience);
+  if (rows.max_finished < 1 || rows.max_finished > kMaxFinished) {
+    throw Error("beam size x patience is " + std::to_string(rows.max_finished) + ", but must be from 1 to " +
+                std::to_string(kMaxFinished) + ": use another patience");
+  }
+  // A sequence may grow to one token more than the context, since the last is never fed.
+  rows.token_limit = std::min(settings.token_limit, kTextContext + 1 - n_prompt);
+  start_rows(rows);
+}
+
+std::vector<Hypothesis> hypotheses_of(const SlotRows& rows) {
+  std::vector<Hypothesis> result;
+  const auto add = [&](int n_tokens, int row, float sum_log_prob, bool finished) {
+    result.push_back({std::vector<int>(n_tokens), sum_log_prob, finished});
+    row_tokens(rows, n_tokens, row, result.back().tokens.data());
+  };
+  for (int i = 0; i < rows.n_finished; i++) {
+    const FinishedRow& row = rows.finished[i];
+    add(row.n_tokens, row.row, row.sum_log_prob, row.reached_eot);
+  }
+  std::vector<int> live(rows.n_live);
+  for (int i = 0; i < rows.n_live; i++) live[i] = i;
+  std::stable_sort(live.begin(), live.end(),
+                   [&](int a, int b) { return rows.row[a].sum_log_prob > rows.row[b].sum_log_prob; });
+  for (int row : live) {
+    if (static_cast<int>(result.size()) >= rows.n_rows) break;
+    add(rows.n_sampled, row, rows.row[row].sum_log_prob, false);
+  }
+  return result;
+}
+
 HostNetwork::HostNetwork(std::shared_ptr<const Weights> weights, const NetworkOptions& options)
     : team_(options.threads),
       weights_(std::move(weights)),
@@ -70,28 +108,13 @@ void HostNetwork::start(Slot& slot, const std::vector<int>& prompt, const Settin
   CHECK_INVARIANT(!slot.encoded.empty() && n_prompt >= 1 && n_prompt <= kTextContext);
   CHECK_INVARIANT(settings.rows >= 1 && settings.rows <= max_rows_);
   CHECK_INVARIANT(!settings.suppress || settings.suppress->size() * 32 >= static_cast<size_t>(weights_->dims.vocabulary));
-  const SpecialTokens special = special_tokens(weights_->dims.vocabulary);
-  SlotRows& rows = slot.rows;
   slot.suppress = settings.suppress;
-  rows.rules = {weights_->dims.vocabulary, special.eot, special.no_timestamps, special.first_timestamp,
-                settings.max_initial_timestamp, settings.timestamps, settings.suppress_blank,
-                settings.suppress ? settings.suppress->data() : nullptr};
-  rows.temperature = settings.temperature;
-  rows.sample_key = settings.sample_key;
-  rows.n_rows = settings.rows;
-  rows.max_finished = finished_wanted(settings.rows, settings.patience);
-  if (rows.max_finished < 1 || rows.max_finished > kMaxFinished) {
-    throw Error("beam size x patience is " + std::to_string(rows.max_finished) + ", but must be from 1 to " +
-                std::to_string(kMaxFinished) + ": use another patience");
-  }
-  // A sequence may grow to one token more than the context, since the last is never fed.
-  rows.token_limit = std::min(settings.token_limit, kTextContext + 1 - n_prompt);
-  start_rows(rows);
+  start_slot(slot.rows, weights_->dims, settings, n_prompt, settings.suppress ? settings.suppress->data() : nullptr);
   std::fill_n(slot.where.data(), kTextContext, uint8_t{0});
   slot.n_prompt = n_prompt;
   slot.watched = settings.watch_attention;
   slot.begun = true;
-  slot.stepping = !rows.done;
+  slot.stepping = !slot.rows.done;
 }
 
 // Runs the prompts' tokens through the decoder, as many at once as it takes, and keeps the hidden states of each last
@@ -250,28 +273,9 @@ std::vector<Progress> HostNetwork::step() {
   return result;
 }
 
-std::vector<Hypothesis> HostNetwork::hypotheses(int index) const {
-  const Slot& slot = at(index);
-  CHECK_INVARIANT(slot.begun);
-  const SlotRows& rows = slot.rows;
-  std::vector<Hypothesis> result;
-  const auto add = [&](int n_tokens, int row, float sum_log_prob, bool finished) {
-    result.push_back({std::vector<int>(n_tokens), sum_log_prob, finished});
-    row_tokens(rows, n_tokens, row, result.back().tokens.data());
-  };
-  for (int i = 0; i < rows.n_finished; i++) {
-    const FinishedRow& row = rows.finished[i];
-    add(row.n_tokens, row.row, row.sum_log_prob, row.reached_eot);
-  }
-  std::vector<int> live(rows.n_live);
-  for (int i = 0; i < rows.n_live; i++) live[i] = i;
-  std::stable_sort(live.begin(), live.end(),
-                   [&](int a, int b) { return rows.row[a].sum_log_prob > rows.row[b].sum_log_prob; });
-  for (int row : live) {
-    if (static_cast<int>(result.size()) >= rows.n_rows) break;
-    add(rows.n_sampled, row, rows.row[row].sum_log_prob, false);
-  }
-  return result;
+std::vector<Hypothesis> HostNetwork::hypotheses(int slot) const {
+  CHECK_INVARIANT(at(slot).begun);
+  return hypotheses_of(at(slot).rows);
 }
 
 // Feeds one whole sequence to a slot and calls use(position, logits) for each position in order.

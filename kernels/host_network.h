@@ -56,6 +56,11 @@ struct StepRow {
   int hidden;  // row of the hidden states; samples of a fresh prompt share one
 };
 
+// What begin() makes of a slot's settings. suppress: where the engine keeps the set, or null.
+void start_slot(SlotRows& rows, const Dims& dims, const Settings& settings, int n_prompt, const uint32_t* suppress);
+// Finished rows, then the best unfinished ones until there are as many as were wanted.
+std::vector<Hypothesis> hypotheses_of(const SlotRows& rows);
+
 class HostNetwork : public Network {
  public:
   const Dims& dims() const override { return weights_->dims; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/cpu/cpu_network.h"
+#include "kernels/cuda/cuda_network.h"
 #include "kernels/decode.h"
 #include "kernels/reference/reference.h"
 #include "models/error.h"
@@ -15,6 +16,15 @@ std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, co
   if (options.max_rows > kMaxRows) {
     throw Error(std::to_string(options.max_rows) + " beams or samples are more than the " + std::to_string(kMaxRows) +
                 " that one window can have: use a smaller beam size and best-of");
+  }
+  const bool any_engine = options.engine.empty() || options.engine == "auto";
+  const bool any_device = options.device.empty() || options.device == "auto";
+  if (any_engine && (options.device.starts_with("cuda") || (any_device && options.isa.empty() && cuda::available()))) {
+    try {
+      return cuda::open(weights, options);
+    } catch (const Error& error) {
+      if (options.warn) options.warn(std::string(error.what()) + "; the processor does the work");
+    }
   }
   if (options.engine == "reference") return reference::open(std::move(weights), options);
   if (options.engine.empty() || options.engine == "auto" || options.engine == "cpu") {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,8 +110,10 @@ struct NetworkOptions {
   int slots = 1;
   int max_rows = 5;
   std::string engine;     // "", "auto" or "cpu": this machine's kernels; "reference": the plain network
-  std::string precision;  // "" or "auto", "f32", "bf16", "int8"
+  std::string device;     // "" or "auto", "cpu", "cuda", "cuda:N"
+  std::string precision;  // "" or "auto", "f32", "f16" (a GPU's), "bf16", "int8"
   std::string isa;        // "" or "auto"; "avx512", "avx2", "portable" ...: instruction set of the CPU's kernels
+  std::function<void(const std::string& sentence)> warn;  // told why a GPU that was asked for, or is there, isn't used
 };
 
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options);

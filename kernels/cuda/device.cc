@@ -143,6 +143,14 @@ void Device::free_host(void* memory) {
   if (memory) driver_.free_host(memory);
 }
 
+DevicePointer Device::device_address(void* pinned) {
+  DevicePointer memory = 0;
+  check(driver_.device_address(&memory, pinned, 0), "pinned memory can't be reached from " + name_);
+  return memory;
+}
+
+void Device::make_current() { check(driver_.set_context(context_), name_ + " can't be used"); }
+
 void Device::copy_to_device(DevicePointer to, const void* from, size_t bytes) {
   check(driver_.copy_to_device(to, from, bytes, stream_), "a copy to " + name_ + " failed");
 }

@@ -20,6 +20,7 @@ struct Image {
   const void* data;
 };
 std::span<const Image> embedded_images();
+extern std::span<const Image> simulated_images;  // with simulated_driver
 
 // A kernel's name with its arguments, as they go to the device.
 struct Call {
@@ -54,6 +55,8 @@ class Device {
   void free(DevicePointer memory);
   void* allocate_host(size_t bytes);  // pinned, and readable by the device at the same address
   void free_host(void* memory);
+  DevicePointer device_address(void* pinned);
+  void make_current();  // for the calling thread
   void copy_to_device(DevicePointer to, const void* from, size_t bytes);
   void copy_to_host(void* to, DevicePointer from, size_t bytes);
   void copy_on_device(DevicePointer to, DevicePointer from, size_t bytes);

@@ -5,6 +5,8 @@ extern "C" __attribute__((weak)) const sotto::cuda::Image sotto_cuda_images[];
 
 namespace sotto::cuda {
 
+std::span<const Image> simulated_images;
+
 std::span<const Image> embedded_images() {
   const Image* const images = sotto_cuda_images;
   size_t n = 0;

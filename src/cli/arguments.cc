@@ -327,9 +327,9 @@ void Parser::add_running() {
   });
   one_of("--engine", {"auto", "cpu", "reference"}, "which network runs: this processor's, or the plain one (auto)",
          arguments_.network.engine);
-  option("--device", "NAME", "accepted for openai-whisper's sake: auto, cpu, or cuda, which runs on the processor, too",
+  option("--device", "NAME", "auto, cpu, cuda or cuda:N; without such a GPU the processor does the work (auto)",
          [this](const std::string& written) { take_device(written); });
-  one_of("--precision", {"auto", "f32", "bf16", "int8"}, "of the network's arithmetic (auto)",
+  one_of("--precision", {"auto", "f32", "f16", "bf16", "int8"}, "of the network's arithmetic; f16 is a GPU's (auto)",
          arguments_.network.precision);
   option("--isa", "NAME", "instruction set of the processor's kernels: avx512, avx2, portable … (auto)",
          [this](const std::string& written) { arguments_.network.isa = written; });
@@ -348,14 +348,12 @@ void Parser::take_channels(const std::string& written) {
                                                                              "from 1") - 1;
 }
 
-// Scripts written for openai-whisper name the device they have.
 void Parser::take_device(const std::string& written) {
-  if (written == "auto" || written == "cpu") return;
   const bool numbered = written.starts_with("cuda:") && written.size() > 5 &&
                         written.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (written != "cuda" && !numbered) refuse("--device", written, "one of auto|cpu|cuda|cuda:N");
-  arguments_.warnings.push_back("--device " + written + ": this program has no CUDA engine, so it runs on the "
-                                                         "processor");
+  if (written != "auto" && written != "cpu" && written != "cuda" && written != "cuda-sim" && !numbered)
+    refuse("--device", written, "one of auto|cpu|cuda|cuda:N");
+  arguments_.network.device = written;
 }
 
 void Parser::settle() {

@@ -12,9 +12,11 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/limits.h"
+#include "kernels/cuda/roofline.h"
 #include "kernels/network.h"
 #include "models/catalog.h"
 #include "src/cli/bench_kernels.h"
+#include "src/cli/bench_plan.h"
 
 namespace sotto {
 namespace {
@@ -30,6 +32,7 @@ struct BenchArguments {
   int rounds = 5;
   bool kernels = false;
   bool as_json = false;
+  std::string plan;
 };
 
 constexpr int kPrompt = 100;  // tokens, as previous text brings
@@ -225,16 +228,39 @@ void bench_stages(const BenchArguments& arguments) {
   }
 }
 
+// On a GPU; its limits are its data sheet's.
+void bench_gpu(const BenchArguments& arguments) {
+  const auto weights = open_weights(locate_model(arguments.model, arguments.fetch));
+  Bench bench(arguments, weights, arguments.network.threads);
+  const cuda::Chip* chip = cuda::chip_of(bench.description());
+  const auto type = arguments.network.precision == "int8" ? cuda::WeightType::i8 : cuda::WeightType::f16;
+  std::printf("%s on %s; best of %d rounds:\n%-34s %9s %9s %7s\n", weights->name.c_str(), bench.description().c_str(),
+              arguments.rounds, "stage", "ms", "limit ms", "share");
+  const auto print = [&](const std::string& name, double seconds, const std::vector<cuda::StageWork>& stages) {
+    double least = 0;
+    for (const cuda::StageWork& stage : stages) least += chip ? cuda::least_seconds(stage, *chip) : 0;
+    std::printf("%-34s %9.3f %9.3f %6.0f%%\n", name.c_str(), seconds * 1e3, least * 1e3, 100 * least / seconds);
+  };
+  print("encode a window", bench.encode_seconds(), cuda::encode_work(weights->dims, 1));
+  for (const int windows : arguments.batches) {
+    for (const int rows : {1, arguments.beam_size}) {
+      print("step, " + std::to_string(windows) + " x " + std::to_string(rows) + " rows", bench.step_seconds(windows, rows),
+            cuda::step_work(weights->dims, type, windows, rows, kPrompt + kSteps / 2));
+    }
+  }
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
+  arguments->network.device = "cpu";
   CLI::App* bench = app.add_subcommand("bench", "the machine's limits, each stage's time and its share of the limit");
   bench->add_option("-m,--model", arguments->model, "a model's name, file or folder")->capture_default_str();
   bench->add_option("--model_dir,--model-dir", arguments->fetch.model_dir, "folder of the models");
   bench->add_option("--threads", arguments->network.threads, "threads besides 1; 0: all")->check(CLI::Range(0, 1024));
-  bench->add_option("--precision", arguments->network.precision, "auto, f32, bf16 or int8")
-      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}));
+  bench->add_option("--precision", arguments->network.precision, "auto, f32, f16, bf16 or int8")
+      ->check(CLI::IsMember({"auto", "f32", "f16", "bf16", "int8"}));
   bench->add_option("--isa", arguments->network.isa, "instruction set of the kernels");
   bench->add_option("--batch", arguments->batches, "windows at once; several: 1,4,8")
       ->delimiter(',')
@@ -242,9 +268,18 @@ void add_bench_command(CLI::App& app) {
   bench->add_option("--beam-size,--beam_size", arguments->beam_size, "beams")->check(CLI::Range(1, 32));
   bench->add_option("--rounds", arguments->rounds, "the best of so many counts")->check(CLI::Range(1, 1000));
   bench->add_flag("--kernels", arguments->kernels, "kernels alone, each with its error");
+  bench->add_option("--device", arguments->network.device, "cpu, cuda or cuda:N")->capture_default_str();
+  bench->add_option("--plan", arguments->plan, "memory and least times on a GPU that isn't here: a100, 4090 or h200");
   bench->add_flag("--json", arguments->as_json, "as JSON");
   bench->callback([arguments] {
-    if (arguments->kernels) {
+    if (!arguments->plan.empty()) {
+      NetworkOptions options = arguments->network;
+      options.max_rows = arguments->beam_size;
+      options.slots = std::ranges::max(arguments->batches);
+      bench_plan(arguments->plan, *open_weights(locate_model(arguments->model, arguments->fetch)), options);
+    } else if (arguments->network.device != "cpu") {
+      bench_gpu(*arguments);
+    } else if (arguments->kernels) {
       bench_kernels(cpu::choose_kernels(arguments->network.isa), arguments->rounds, arguments->as_json);
     } else {
       bench_stages(*arguments);

@@ -105,7 +105,9 @@ int Command::run() {
   if (!shots.empty() && shots != "auto") cuts_ms_ = read_cuts_ms(shots);
   const std::vector<std::string> files = usable_files();
   if (files.empty()) return 1;
-  engine_ = open_engine(locate_model(arguments_.model, arguments_.fetch), arguments_.network);
+  NetworkOptions network = arguments_.network;
+  network.warn = [](const std::string& sentence) { std::fprintf(stderr, "sotto: warning: %s\n", sentence.c_str()); };
+  engine_ = open_engine(locate_model(arguments_.model, arguments_.fetch), network);
   say("sotto " SOTTO_VERSION ": " + engine_->weights->name + " on " + engine_->network->description());
   if (arguments_.transcribe.voice_activity) open_vad();
   catch_interrupts();
