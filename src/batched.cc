@@ -18,7 +18,9 @@
 namespace sotto {
 namespace {
 
-constexpr int kMostRetries = 2;  // of one place where speech was lost, each on a shorter stretch
+constexpr int64_t kTimestampSamples = kSampleRate / 50;
+constexpr int64_t kShortestTail = kSampleRate / 3;  // of speech
+constexpr size_t kMostBeforeTail = 200;             // tokens, so that there is room for a prompt before and a tail behind
 
 // What one slot decodes: a planned window, or the part of one in which speech was lost.
 struct Piece {
@@ -27,6 +29,7 @@ struct Piece {
   Window window;
   std::vector<Speech> speech;
   Mel mel;
+  std::optional<Decoded> without_tail;  // while the rest of its text is written
 };
 
 // A window from when it was planned to when its segments are final.
@@ -43,6 +46,14 @@ double speech_s(const Piece& piece) {
   return seconds_of(samples);
 }
 
+// Whether some words in a row, from the token `first` on, have been said before.
+bool repeats(const std::vector<int>& tokens, size_t first) {
+  constexpr std::ptrdiff_t kInARow = 4;
+  for (auto at = tokens.begin() + static_cast<std::ptrdiff_t>(first); tokens.end() - at >= kInARow; ++at)
+    if (std::search(tokens.begin(), at + kInARow - 1, at, at + kInARow) != at + kInARow - 1) return true;
+  return false;
+}
+
 class Batched {
  public:
   explicit Batched(Job& job);
@@ -55,10 +66,14 @@ class Batched {
   void find_language(const std::vector<int>& slots);
   void find_each_language(const std::vector<int>& slots);
   void begin(const std::vector<int>& slots);
-  void finish(const WindowResult& result);
+  WindowTask task(int slot) const;
+  void finish(WindowResult result);
+  bool lacks_tail(const Piece& piece, const Decoded& decoded) const;
+  void add_tail(Decoded& decoded, const Decoded& tail) const;
   std::vector<Segment> segments_of(const Piece& piece, int slot, const Decoded& decoded);
   void decode_again(const Piece& piece, std::span<const Segment> segments);
   void pass_on();
+  const Pending& pending(const Piece& piece) const { return pending_[piece.number - first_pending_]; }
   Pending& pending(const Piece& piece) { return pending_[piece.number - first_pending_]; }
   void encode(const Piece& piece, int slot);
   bool shares_sound(int64_t number) const;
@@ -83,7 +98,7 @@ void Batched::run() {
   while (!job_.listener.stopped()) {
     fill_slots();
     if (!job_.windows.busy()) return;
-    for (const WindowResult& result : job_.windows.step()) finish(result);
+    for (WindowResult& result : job_.windows.step()) finish(std::move(result));
     pass_on();
   }
   job_.windows.stop();
@@ -123,7 +138,7 @@ std::optional<Piece> Batched::plan_piece() {
     return std::nullopt;
   }
   job_.heard_voice = true;
-  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}};
+  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}, {}};
   job_.features.window(piece.window.seek, piece.window.n_frames, piece.mel);
   pending_.push_back({std::move(*planned), 1, job_.transcript.language, {}});
   return piece;
@@ -177,24 +192,68 @@ void Batched::begin(const std::vector<int>& slots) {
     find_language(slots);
 
   std::vector<WindowTask> tasks;
-  for (const int slot : slots) {
-    const Window& window = under_way_.at(slot).window;
-    const auto prompt = job_.prompt(history_, pending(under_way_.at(slot)).language);
-    tasks.push_back({slot, window.seek, window.n_frames, prompt, prompt});
-  }
+  for (const int slot : slots) tasks.push_back(task(slot));
   job_.windows.begin(std::move(tasks));
 }
 
-void Batched::finish(const WindowResult& result) {
-  const auto node = under_way_.extract(result.slot);
-  const Piece& piece = node.mapped();
+WindowTask Batched::task(int slot) const {
+  const Piece& piece = under_way_.at(slot);
+  const auto prompt = job_.prompt(history_, pending(piece).language);
+  return {slot, piece.window.seek, piece.window.n_frames, prompt, prompt};
+}
+
+void Batched::finish(WindowResult result) {
+  Piece& piece = under_way_.at(result.slot);
+  Decoded& decoded = result.decoded;
+  if (piece.without_tail) {
+    const Decoded tail = std::move(decoded);
+    decoded = std::move(*piece.without_tail);
+    add_tail(decoded, tail);
+  } else if (lacks_tail(piece, decoded)) {
+    WindowTask rest = task(result.slot);
+    std::ranges::copy(decoded.tokens, std::back_inserter(rest.prompt));
+    rest.plain_prompt = rest.prompt;
+    rest.tail = true;
+    piece.without_tail = std::move(decoded);
+    return job_.windows.begin({std::move(rest)});
+  }
+
   Pending& window = pending(piece);
   --window.pieces_left;
-  if (is_silence(result.decoded, job_.options.thresholds)) return;
-  if (piece.retry > 0 && needs_fallback(result.decoded, job_.options.thresholds)) return;
-  std::vector<Segment> segments = segments_of(piece, result.slot, result.decoded);
-  if (piece.retry < kMostRetries) decode_again(piece, segments);
-  std::ranges::move(segments, std::back_inserter(window.segments));
+  const bool silent = is_silence(decoded, job_.options.thresholds);
+  const bool doubtful = piece.retry > 0 && needs_fallback(decoded, job_.options.thresholds);
+  if (!silent && !doubtful) {
+    std::vector<Segment> segments = segments_of(piece, result.slot, decoded);
+    if (piece.retry < kMostPasses) decode_again(piece, segments);
+    std::ranges::move(segments, std::back_inserter(window.segments));
+  }
+  under_way_.erase(result.slot);
+}
+
+// A model that ends with two timestamps leaves the sentence that begins there to the next window, as it learnt from
+// sound that was cut anywhere. Here the sentence ends in this window, and there is no other that has it.
+bool Batched::lacks_tail(const Piece& piece, const Decoded& decoded) const {
+  const int zero = job_.engine.tokenizer.special().first_timestamp;
+  const std::vector<int>& tokens = decoded.tokens;
+  const size_t n = tokens.size();
+  if (!job_.voice.active() || shares_sound(piece.number) || !decoded.ended || n < 2 || n > kMostBeforeTail) return false;
+  if (needs_fallback(decoded, job_.options.thresholds) || is_silence(decoded, job_.options.thresholds)) return false;
+  if (tokens[n - 1] < zero || tokens[n - 2] < zero) return false;
+  const int64_t end = piece.window.seek * kMelHop + (tokens[n - 1] - zero) * kTimestampSamples;
+  int64_t spoken = 0;
+  for (const Speech& speech : piece.speech) spoken += std::max<int64_t>(0, speech.end - std::max(speech.start, end));
+  return spoken >= kShortestTail;
+}
+
+// A tail that ends with a timestamp, as the model's texts do, belongs to the text; one without may have gone astray, and
+// then says again what was said.
+void Batched::add_tail(Decoded& decoded, const Decoded& tail) const {
+  const int zero = job_.engine.tokenizer.special().first_timestamp;
+  const auto text = std::ranges::find_if(tail.tokens, [&](int token) { return token < zero; });
+  if (text == tail.tokens.end() || needs_fallback(tail, job_.options.thresholds)) return;
+  const size_t n_before = decoded.tokens.size();
+  decoded.tokens.insert(decoded.tokens.end(), text, tail.tokens.end());
+  if (decoded.tokens.back() < zero && (!tail.ended || repeats(decoded.tokens, n_before))) decoded.tokens.resize(n_before);
 }
 
 bool Batched::shares_sound(int64_t number) const {
@@ -222,18 +281,15 @@ std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const De
 // Plans another pass over what was heard but isn't in the segments.
 void Batched::decode_again(const Piece& piece, std::span<const Segment> segments) {
   if (!job_.voice.active() || shares_sound(piece.number)) return;
-  const Window& window = piece.window;
-  for (const Speech& speech : lost_speech(piece.speech, segments)) {
-    const int64_t pad = int64_t{job_.options.vad.pad_ms} * kSampleRate / 1000;
-    const int64_t first = std::max<int64_t>(0, (speech.start - pad) / kMelHop - window.seek);
-    const int64_t end = std::min<int64_t>(window.n_frames, (speech.end + pad) / kMelHop - window.seek);
-    if (end - first >= window.n_frames) continue;  // the same again would be no better
-    Piece part{piece.number, piece.retry + 1, {window.seek + first, static_cast<int>(end - first)}, {speech}, {}};
+  for (const Speech& speech : lost_speech(piece.speech, segments, kWorthAPass)) {
+    const Window window = window_around(speech, piece.window, job_.options.vad.pad_ms);
+    if (window.n_frames >= piece.window.n_frames) continue;  // the same again would be no better
+    Piece part{piece.number, piece.retry + 1, window, {speech}, {}, {}};
     part.mel.bins = piece.mel.bins;
     part.mel.values.resize(piece.mel.values.size());
-    std::copy(piece.mel.values.begin() + first * part.mel.bins, piece.mel.values.begin() + end * part.mel.bins,
-              part.mel.values.begin());
-      lost_.push_back(std::move(part));
+    const auto first = piece.mel.values.begin() + (window.seek - piece.window.seek) * part.mel.bins;
+    std::copy(first, first + int64_t{window.n_frames} * part.mel.bins, part.mel.values.begin());
+    lost_.push_back(std::move(part));
     ++pending(piece).pieces_left;
   }
 }

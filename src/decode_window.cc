@@ -72,6 +72,7 @@ Settings WindowDecoder::settings(const Course& course) const {
     settings.rows = sampling.beam_size;
     settings.patience = static_cast<float>(sampling.patience);
   }
+  settings.timestamps = !course.task.tail;  // they come without rules there: the rules know what was sampled alone
   settings.suppress = suppress_;
   return settings;
 }

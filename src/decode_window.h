@@ -20,6 +20,7 @@ struct WindowTask {
   int n_frames = 0;
   std::vector<int> prompt;         // whole_prompt() of it
   std::vector<int> plain_prompt;   // ... without the text before the window, for after a loop
+  bool tail = false;               // the prompt holds the window's text but for its end
 };
 
 struct WindowResult {

@@ -62,6 +62,7 @@ void Job::add(Segment segment) {
 }
 
 void Job::report(int64_t frame) {
+  reached = frame;
   const auto total_s = features.whole() ? std::optional(read_s()) : decoder.duration_s();
   listener.progress(frame_seconds(frame), total_s);
 }

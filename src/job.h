@@ -43,7 +43,7 @@ struct Job {
   // A segment of a window that was decoded so. It goes to whoever listens, and into the transcript.
   void add(Segment segment);
 
-  void report(int64_t frame);   // so far it has come
+  void report(int64_t frame);   // the sound is done up to there
   void pass_warnings_on();
 
   Engine& engine;
@@ -59,6 +59,7 @@ struct Job {
   LanguageVote vote;
   Transcript transcript;
   bool heard_voice = false;  // in a window
+  int64_t reached = 0;       // the last frame reported
 };
 
 // Gives segments what is known of their whole window.

@@ -4,50 +4,56 @@
 #include <cmath>
 #include <limits>
 
-#include "models/dims.h"
 
 namespace sotto {
 namespace {
 
-constexpr int64_t kWorthIt = kSampleRate;         // samples of speech; less is a breath, a laugh, or the edge of a word
-constexpr int64_t kTolerance = kSampleRate / 4;   // by which times of text may be off
-
-int64_t sample_at(double time_s) { return std::llrint(time_s * kSampleRate); }
+constexpr int64_t kTolerance = kSampleRate / 4;
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 // What text covers, in order.
 std::vector<Speech> covered_by(std::span<const Segment> segments) {
   std::vector<Speech> covered;
   const auto add = [&](double start_s, double end_s) {
-    covered.push_back({sample_at(start_s) - kTolerance, sample_at(end_s) + kTolerance});
+    covered.push_back({std::llrint(start_s * kSampleRate) - kTolerance, std::llrint(end_s * kSampleRate) + kTolerance});
   };
   for (const Segment& segment : segments) {
     for (const Word& word : segment.words) add(word.start_s, word.end_s);
     if (segment.words.empty() && !segment.text.empty()) add(segment.start_s, segment.end_s);
   }
+  std::ranges::sort(covered, {}, &Speech::start);
   return covered;
 }
 
 }  // namespace
 
-std::vector<Speech> lost_speech(std::span<const Speech> heard, std::span<const Segment> segments) {
+std::vector<Speech> lost_speech(std::span<const Speech> heard, std::span<const Segment> segments, int64_t least) {
   std::vector<Speech> covered = covered_by(segments);
-  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
   covered.push_back({kEnd, kEnd});
   std::vector<Speech> lost;
-  int64_t free_from = std::numeric_limits<int64_t>::min();
+  int64_t free_from = -kTolerance;
+  size_t next = 0;  // the first stretch that isn't over at free_from
   for (const Speech& text : covered) {
     Speech all{kEnd, 0};
     int64_t spoken = 0;
-    for (const Speech& speech : heard) {
-      const int64_t start = std::max(speech.start, free_from), end = std::min(speech.end, text.start);
+    for (size_t i = next; i < heard.size() && heard[i].start < text.start; ++i) {
+      const int64_t start = std::max(heard[i].start, free_from), end = std::min(heard[i].end, text.start);
       if (start >= end) continue;
       spoken += end - start;
       all = {std::min(all.start, start), end};
     }
-    if (spoken >= kWorthIt) lost.push_back({all.start, text.start == kEnd ? all.end : text.start});
+    if (spoken >= least) lost.push_back(all);
     free_from = std::max(free_from, text.end);
+    while (next < heard.size() && heard[next].end <= free_from) ++next;
   }
   return lost;
+}
+
+Window window_around(const Speech& lost, const Window& whole, int pad_ms) {
+  const int64_t pad = int64_t{pad_ms} * kSampleRate / 1000;
+  const int64_t first = std::max(whole.seek, (lost.start - pad) / kMelHop);
+  const int64_t end = std::min(whole.seek + whole.n_frames, (lost.end + pad) / kMelHop);
+  return {first, static_cast<int>(end - first)};
 }
 
 }  // namespace sotto

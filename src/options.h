@@ -59,7 +59,7 @@ struct TranscribeOptions {
   std::vector<double> clip_timestamps;  // start, end, start, end ... in seconds; without a last end: the sound's end
   bool split_channels = false;          // each transcribed on its own, with its name as the speaker
   bool voice_activity = true;           // where no voice is heard nothing is decoded
-  VadSettings vad = {.min_speech_ms = 90, .min_silence_ms = 160, .pad_ms = 300};
+  VadSettings vad = {.min_speech_ms = 90, .min_silence_ms = 160, .pad_ms = 1000};
 };
 
 }  // namespace sotto

@@ -13,6 +13,7 @@
 #include "audio/channels.h"
 #include "models/dims.h"
 #include "models/error.h"
+#include "src/coverage.h"
 
 namespace sotto {
 namespace {
@@ -61,6 +62,7 @@ Transcript transcribe_stretch(const Sound& sound, const TranscribeOptions& optio
   Transcript transcript = transcribe(sound, shifted, shifting);
   for (Segment& segment : transcript.segments) shift(segment, start_s);
   transcript.duration_s += start_s;
+  shift(transcript.coverage, start_s);
   return transcript;
 }
 
@@ -98,6 +100,7 @@ Transcript transcribe_channels(const Sound& sound, const TranscribeOptions& opti
     }
     part.segments.insert(part.segments.begin(), std::make_move_iterator(whole.segments.begin()),
                          std::make_move_iterator(whole.segments.end()));
+    if (channel > 0) part.coverage = merged(whole.coverage, part.coverage);
     whole = std::move(part);
   }
   std::ranges::stable_sort(whole.segments, {}, &Segment::start_s);

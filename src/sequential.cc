@@ -1,12 +1,14 @@
 #include "src/sequential.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/hallucination.h"
+#include "src/lost_speech.h"
 #include "src/prompt.h"
 #include "src/segments.h"
 #include "src/words.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int kSlot = 0;        // windows follow each other, so one is enough
 constexpr int kMostAhead = 12;  // windows in which the language is looked for, behind the first
+constexpr double kEarly_s = 0.2;  // that text may begin before the speech that was heard, and end after it
 
 class Sequential {
  public:
@@ -34,6 +37,7 @@ class Sequential {
   void listen(double speech_s);
   void take(const Window& window, const Decoded& decoded);
   bool add_words_to(const Window& window, Cut& cut);  // false: the window was dropped, to go on inside of it
+  void add_lost_speech(const Window& window, Cut& cut);
 
   Job& job_;
   Windows windows_;
@@ -163,6 +167,7 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
   clear_blank_segments(cut.segments);
   clamp_times(cut.segments, 0, job_.read_s());
   describe(cut.segments, decoded);
+  add_lost_speech(window, cut);
   for (Segment& segment : cut.segments) {
     history_.append(segment.tokens);
     if (job_.language_per_window()) segment.language = language_;
@@ -189,6 +194,31 @@ bool Sequential::add_words_to(const Window& window, Cut& cut) {
   }
   if (!cut.segments.empty()) last_speech_s_ = last_word_end_s(cut.segments);
   return true;
+}
+
+// What was heard in the part of the window that is done, but isn't in its text, gets a window of its own.
+void Sequential::add_lost_speech(const Window& window, Cut& cut) {
+  if (!job_.voice.active()) return;
+  const Speech done{window.seek * kMelHop, (window.seek + cut.advance) * kMelHop};
+  std::vector<Speech> speech = job_.voice.speech_from(done.start);
+  std::erase_if(speech, [&](const Speech& one) { return one.start >= done.end; });
+  for (Speech& one : speech) one = {std::max(one.start, done.start), std::min(one.end, done.end)};
+  for (const Speech& lost : lost_speech(speech, cut.segments, kWorthAPass)) {
+    const Window part = window_around(lost, window, job_.options.vad.pad_ms);
+    if (part.n_frames >= window.n_frames) continue;  // the same again would be no better
+    encode(part);
+    const std::optional<Decoded> decoded = decode(part);
+    if (!decoded || needs_fallback(*decoded, job_.options.thresholds) || is_silence(*decoded, job_.options.thresholds))
+      continue;
+    Cut again = cut_whole_window(part, decoded->tokens, decoded->ended, job_.engine.tokenizer);
+    if (job_.options.words.timestamps)
+      job_.add_words(kSlot, part.n_frames, again.segments, language_, frame_seconds(part.seek));
+    clear_blank_segments(again.segments);
+    clamp_times(again.segments, seconds_of(lost.start) - kEarly_s, seconds_of(lost.end) + kEarly_s);
+    describe(again.segments, *decoded);
+    std::ranges::move(again.segments, std::back_inserter(cut.segments));
+  }
+  std::ranges::stable_sort(cut.segments, {}, &Segment::start_s);
 }
 
 }  // namespace

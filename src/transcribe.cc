@@ -5,6 +5,7 @@
 
 #include "models/error.h"
 #include "src/batched.h"
+#include "src/coverage.h"
 #include "src/job.h"
 #include "src/parts.h"
 #include "src/sequential.h"
@@ -50,6 +51,9 @@ Transcript transcribe_part(Engine& engine, const Sound& sound, const TranscribeO
   job.transcript.duration_s = job.read_s();
   if (job.transcript.language.empty() && job.vote.heard_any()) job.take_language();
   if (job.transcript.language.empty()) job.transcript.language = "unknown";
+  const std::vector<Speech> speech = job.voice.speech_from(0);
+  job.transcript.coverage = coverage_of(job.transcript, job.clips, listener.stopped() ? job.reached : kToTheEnd,
+                                        job.voice.active() ? &speech : nullptr, options.thresholds);
   return std::move(job.transcript);
 }
 

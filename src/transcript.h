@@ -26,6 +26,20 @@ struct Segment {
   std::string language;        // code, where not all have the same; else empty
 };
 
+enum class Fate { transcribed, silence, skipped, low_confidence, failed };
+
+// What became of a sound: stretches that follow each other from 0 to its end.
+struct Coverage {
+  struct Stretch {
+    double start_s = 0, end_s = 0;
+    Fate fate = Fate::silence;
+  };
+  std::vector<Stretch> stretches;
+  double heard_s = 0;  // of speech; 0 where nobody listened
+  double lost_s = 0;   // of that, what failed to become text
+  int n_gaps = 0;      // in which it did
+};
+
 struct Transcript {
   std::string audio;           // path as given
   std::string model, device;   // of the engine
@@ -33,6 +47,7 @@ struct Transcript {
   std::optional<double> language_probability;  // none: it wasn't detected
   double duration_s = 0;       // where the sound, or the stretch of it that was wanted, ends
   std::vector<Segment> segments;
+  Coverage coverage;
 
   std::string text() const;    // of all segments, stripped
 };

@@ -11,6 +11,7 @@ namespace {
 constexpr int kFramesPerSecond = kSampleRate / kMelHop;
 constexpr int64_t kAhead = 2 * kFramesPerSecond;        // heard behind a window's latest end, to know that pause's length
 constexpr int64_t kLongPause = 5 * kSampleRate;         // samples; ends a window wherever it is
+constexpr int64_t kWorthSkipping = 3 * kSampleRate;     // of silence around a window; less is kept: soft words hide in it
 constexpr int64_t kEarliestCut = 15 * kFramesPerSecond; // of speech without a pause
 constexpr int64_t kHalfOverlap = kFramesPerSecond;      // that the windows before and after such a cut share, twice this
 constexpr int kQuiet = 10;                              // frames over which a place is looked at for how quiet it is
@@ -56,7 +57,10 @@ std::optional<int64_t> WindowPlan::find_speech() {
     if (heard.end <= from_) return std::nullopt;
     if (!voice_.active()) return from_;
     const std::vector<Speech> speech = voice_.speech_from(first_sample(from_));
-    if (!speech.empty()) return std::max(from_, frame_before(std::max<int64_t>(0, speech.front().start - pad_)));
+    if (!speech.empty()) {
+      const int64_t first = speech.front().start;
+      return first - first_sample(from_) <= kWorthSkipping ? from_ : std::max(from_, frame_before(first - pad_));
+    }
     if (heard.all) return std::nullopt;
     from_ = heard.end;
   }
@@ -73,7 +77,9 @@ PlannedWindow WindowPlan::cut(int64_t start) {
   int64_t end;
   bool goes_on = false;
   if (heard.all && heard.end <= latest) {
-    end = speech.empty() ? heard.end : std::min(heard.end, frame_behind(speech.back().end + pad_));
+    end = heard.end;
+    if (!speech.empty() && first_sample(end) - speech.back().end > kWorthSkipping)
+      end = std::min(end, frame_behind(speech.back().end + pad_));
     from_ = heard.end;
   } else if (const auto pause = pause_to_cut_at(speech, start, heard)) {
     from_ = end = *pause;

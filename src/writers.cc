@@ -10,6 +10,7 @@
 
 #include "models/error.h"
 #include "models/utf8.h"
+#include "src/coverage.h"
 
 namespace sotto {
 namespace {
@@ -190,6 +191,12 @@ Json json_of(const Transcript& transcript) {
     text += segment.text;
     segments.push_back(json_of(segment, with_words));
   }
+  Json coverage = Json::array();
+  for (const Coverage::Stretch& stretch : transcript.coverage.stretches) {
+    const Span span(stretch.start_s, stretch.end_s);
+    coverage.push_back(
+        {{"start", seconds(span.start_ms)}, {"end", seconds(span.end_ms)}, {"kind", name(stretch.fate)}});
+  }
   Json json = {{"text", valid_utf8(text)},
                {"segments", std::move(segments)},
                {"language", valid_utf8(transcript.language)},
@@ -197,6 +204,7 @@ Json json_of(const Transcript& transcript) {
                {"model", valid_utf8(transcript.model)},
                {"device", valid_utf8(transcript.device)},
                {"duration", seconds(Span::to_ms(transcript.duration_s))}};
+  json["coverage"] = std::move(coverage);
   if (transcript.language_probability) json["language_probability"] = six_decimals(*transcript.language_probability);
   return json;
 }
@@ -208,7 +216,7 @@ std::string render_json(const Transcript& transcript) {
   for (const auto& [key, value] : object.items()) {
     out += out.size() == 1 ? "\n" : ",\n";
     out += "  " + Json(key).dump() + ": ";
-    if (key != "segments" || value.empty()) {
+    if ((key != "segments" && key != "coverage") || value.empty()) {
       out += value.dump();
       continue;
     }
@@ -257,6 +265,16 @@ std::string render(const Transcript& transcript, std::span<const Cue> cues, Form
     case Format::jsonl: return json_of(transcript).dump() + '\n';
   }
   CHECK_INVARIANT(false);
+}
+
+std::string coverage_lines(const Coverage& coverage) {
+  std::string out;
+  for (const Coverage::Stretch& stretch : coverage.stretches) {
+    const Span span(stretch.start_s, stretch.end_s);
+    out += '[' + clock(span.start_ms, Hours::if_any, '.') + " --> " + clock(span.end_ms, Hours::if_any, '.') + "] " +
+           std::string(name(stretch.fate)) + '\n';
+  }
+  return out;
 }
 
 std::string rough_time(double seconds) {

@@ -33,6 +33,9 @@ std::string render(const Transcript& transcript, std::span<const Cue> cues, Form
 // "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.
 std::string terminal_line(const Segment& segment);
 
+// "[mm:ss.mmm --> mm:ss.mmm] kind" for each stretch, a line each.
+std::string coverage_lines(const Coverage& coverage);
+
 // "1:48", from one hour on "1:02:03": a time in a sentence, to the nearest second.
 std::string rough_time(double seconds);
 

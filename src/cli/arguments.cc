@@ -99,6 +99,7 @@ class Parser {
   void add_model();
   void add_output();
   void add_what();
+  void add_voice_activity();
   void add_words();
   void add_sound();
   void add_sampling();
@@ -179,6 +180,9 @@ void Parser::add_output() {
          })
       ->join(',');
   yes_no("--verbose", "print segments as they come (True)", arguments_.output.verbose);
+  app_.add_flag("--coverage", arguments_.output.coverage,
+                "say what became of each stretch: transcribed, silence, skipped, low_confidence or failed")
+      ->group(group_);
   app_.add_flag("--quiet", arguments_.output.quiet, "nothing on standard error but what goes wrong")->group(group_);
 }
 
@@ -218,8 +222,25 @@ void Parser::add_what() {
            for (const std::string& part : parts) times.push_back(time("--clip-timestamps", part, kTime));
            refuse_errors("--clip-timestamps", [&] { clips_from_times(times); });
          });
-  yes_no("--vad", "skip windows in which no voice is heard (True); --no-vad decodes all",
-         arguments_.transcribe.voice_activity);
+  add_voice_activity();
+}
+
+void Parser::add_voice_activity() {
+  VadSettings& vad = arguments_.transcribe.vad;
+  yes_no("--vad", "decode only where a voice is heard (True); --no-vad decodes all", arguments_.transcribe.voice_activity);
+  option("--vad-threshold", "NUMBER", "probability from which on a sound is a voice (0.5)",
+         [&vad](const std::string& written) {
+           vad.threshold = static_cast<float>(number("--vad-threshold", written, 0.01, 1, "a number from 0.01 to 1"));
+           vad.end_threshold = std::max(0.01f, vad.threshold - 0.15f);
+         });
+  const auto milliseconds = [this](const std::string& name, const std::string& help, int& target) {
+    option(name, "MS", help, [name, &target](const std::string& written) {
+      target = static_cast<int>(whole_number(name, written, 0, 30000, "a whole number of milliseconds up to 30000"));
+    });
+  };
+  milliseconds("--vad-min-speech-duration-ms", "shorter sounds are no speech (90)", vad.min_speech_ms);
+  milliseconds("--vad-min-silence-duration-ms", "shorter silence is no pause to cut at (160)", vad.min_silence_ms);
+  milliseconds("--vad-speech-pad-ms", "silence that goes with speech on both sides (1000)", vad.pad_ms);
 }
 
 void Parser::add_words() {

@@ -19,6 +19,7 @@ struct OutputArguments {
   std::string folder = ".";     // "-": standard output
   std::vector<Format> formats;  // of the files to write; empty: none
   bool verbose = true;                 // print segments as they come
+  bool coverage = false;               // print what became of each second
   bool quiet = false;                  // nothing on stderr but what went wrong
 };
 

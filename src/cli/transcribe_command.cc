@@ -18,6 +18,7 @@
 
 #include "models/error.h"
 #include "src/cli/progress.h"
+#include "src/coverage.h"
 #include "src/subtitles/layout.h"
 #include "src/subtitles/shots.h"
 #include "src/transcribe.h"
@@ -190,6 +191,7 @@ void Command::transcribe_file(const std::string& path) {
   sound.decoding.stop = &interrupted;
   const Transcript transcript = transcribe(*engine_, sound, arguments_.transcribe, listener(path, progress));
   progress.clear();
+  if (output_.coverage) std::fputs(coverage_lines(transcript.coverage).c_str(), stderr);
   if (interrupted) return end_interrupted(transcript);
   silent_ |= transcript.duration_s == 0;
   if (const auto written = write(transcript); !written.empty()) say("wrote " + joined(written));
@@ -200,6 +202,7 @@ void Command::transcribe_file(const std::string& path) {
   std::snprintf(line, sizeof line, "%.1f s of sound in %.1f s: %.1f x real time", transcript.duration_s, took_s,
                 transcript.duration_s / took_s);
   say(line);
+  if (const std::string covered = sentence(transcript.coverage); !covered.empty()) say(covered);
 }
 
 // Without text there is nothing to write, and a file from an earlier run may hold all of it.

@@ -206,6 +206,23 @@ TEST_CASE("an initial prompt of any length and content does no harm") {
   CHECK(ran.err.find("warning: the initial prompt") != std::string::npos);
 }
 
+TEST_CASE("what became of the sound is told on request, and adds up") {
+  NEED_MODEL(options);
+  for (const char* mode : {" --mode sequential", " --mode batched --batch-size 3"}) {
+    const Ran ran = run_sotto(options + kShort + mode + " --coverage -f jsonl -o -");
+    CHECK(ran.status == 0);
+    CHECK(ran.err.find("] transcribed\n") != std::string::npos);
+    const json transcript = json::parse(ran.out);
+    double at_s = 0;
+    for (const json& stretch : transcript["coverage"]) {
+      CHECK(stretch["start"] == at_s);
+      at_s = stretch["end"];
+    }
+    CHECK(at_s == transcript["duration"]);
+    CHECK(transcript["text"] == " " + kText);
+  }
+}
+
 TEST_CASE("Ctrl-C ends with status 130, with what there is so far and no half-written file") {
   NEED_MODEL(options);
   const TemporaryFolder folder;

@@ -113,3 +113,16 @@ TEST_CASE("no time lies outside of the sound") {
   CHECK(segments[1].words[1].end_s == 30);
   check(segments[2], 30, 30, "");
 }
+
+TEST_CASE("a window that stands alone keeps what follows its last pair, to its own end") {
+  const Window window{1000, 800};
+  const auto tokens = line({at(0), " One.", at(2), at(2), " Two."});
+  const Cut cut = cut_whole_window(window, tokens, true, english());
+  REQUIRE(cut.segments.size() == 2);
+  check(cut.segments[1], 12, 18, " Two.");
+  CHECK(cut.advance == 800);
+
+  const Cut unended = cut_whole_window(window, tokens, false, english());  // what comes last may lack words
+  CHECK(unended.segments.size() == 1);
+  CHECK(unended.advance == 200);
+}

@@ -9,63 +9,14 @@
 #include <vector>
 
 #include "models/error.h"
-#include "scripted_network.h"
-#include "temporary.h"
-#include "wav.h"
+#include "scene.h"
 
 using namespace sotto;
-
-namespace {
-
-// An engine with a script, a file of some length, and what came of them.
-struct Scene {
-  explicit Scene(int vocabulary = 51864)
-      : engine{std::make_shared<Weights>(Weights{.dims = {.mel_bins = 80, .vocabulary = vocabulary}, .name = "script"}),
-               Tokenizer(vocabulary), std::make_unique<ScriptedNetwork>(vocabulary), nullptr},
-        network(static_cast<ScriptedNetwork&>(*engine.network)) {
-    listener.warning = [this](const std::string& sentence) { warnings.push_back(sentence); };
-    listener.segment = [this](const Segment& segment) { heard.push_back(segment); };
-  }
-
-  int at(double seconds) const {
-    return engine.tokenizer.special().first_timestamp + static_cast<int>(seconds * 50 + 0.5);
-  }
-  // Tokens of "[start] text [end]".
-  std::vector<int> said(double start_s, const std::string& text, double end_s) const {
-    std::vector<int> tokens = engine.tokenizer.encode(text);
-    tokens.insert(tokens.begin(), at(start_s));
-    tokens.push_back(at(end_s));
-    return tokens;
-  }
-
-  Transcript run(int64_t n_samples) {
-    const std::string path = folder.path() + "/sound.wav";
-    write_wav(path, hum(n_samples));
-    return transcribe(engine, {path, {}}, options, listener);
-  }
-
-  TemporaryFolder folder;
-  Engine engine;
-  ScriptedNetwork& network;
-  TranscribeOptions options;
-  Listener listener;
-  std::vector<std::string> warnings;
-  std::vector<Segment> heard;
-};
-
-constexpr int64_t kSecond = kSampleRate;
-
-std::vector<int> join(std::vector<int> a, const std::vector<int>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-}  // namespace
 
 TEST_CASE("windows follow each other, and each knows the text before it") {
   Scene scene;
   const auto one = scene.said(0, " One.", 12), two = scene.said(12, " Two.", 20), three = scene.said(0, " Three.", 5);
-  scene.network.script = {{join(one, join(two, {scene.at(20)}))}, {three}};
+  scene.network.script = {{joined(one, joined(two, {scene.at(20)}))}, {three}};
   const Transcript transcript = scene.run(40 * kSecond);
 
   REQUIRE(transcript.segments.size() == 3);
@@ -84,7 +35,7 @@ TEST_CASE("windows follow each other, and each knows the text before it") {
   const SpecialTokens& special = scene.engine.tokenizer.special();
   REQUIRE(scene.network.begun.size() == 2);
   CHECK(scene.network.begun[0].prompt == std::vector<int>{special.sot});
-  CHECK(scene.network.begun[1].prompt == join(join({special.sot_prev}, join(one, two)), {special.sot}));
+  CHECK(scene.network.begun[1].prompt == joined(joined({special.sot_prev}, joined(one, two)), {special.sot}));
 }
 
 TEST_CASE("without conditioning no window knows another, and the initial prompt is for the first alone") {
@@ -95,7 +46,7 @@ TEST_CASE("without conditioning no window knows another, and the initial prompt 
   scene.run(40 * kSecond);
   const SpecialTokens& special = scene.engine.tokenizer.special();
   CHECK(scene.network.begun[0].prompt ==
-        join(join({special.sot_prev}, scene.engine.tokenizer.encode(" names")), {special.sot}));
+        joined(joined({special.sot_prev}, scene.engine.tokenizer.encode(" names")), {special.sot}));
   CHECK(scene.network.begun[1].prompt == std::vector<int>{special.sot});
 }
 
@@ -277,7 +228,7 @@ TEST_CASE("with word timestamps segments end with their words, and the next wind
   Scene scene;
   scene.options.words.timestamps = true;
   const auto one = scene.said(0.2, " One two", 4), three = scene.said(0, " Three", 3);
-  scene.network.script = {{.tokens = join(one, {scene.at(4)}), .word_starts_s = {0, 0.9, 1.3}},
+  scene.network.script = {{.tokens = joined(one, {scene.at(4)}), .word_starts_s = {0, 0.9, 1.3}},
                           {.tokens = three, .word_starts_s = {0, 0.7}}};
   const Transcript transcript = scene.run(5 * kSecond);
 

@@ -105,7 +105,8 @@ TEST_CASE("JSON has the reference's keys in its order, and sensible numbers") {
         "{\"text\":\" Hi.\",\"segments\":[{\"id\":0,\"seek\":3000,\"start\":1.82,\"end\":9.04,\"text\":\" Hi.\","
         "\"tokens\":[50364,2421,13,50726],\"temperature\":0.2,\"avg_logprob\":-0.232031,\"compression_ratio\":1.5,"
         "\"no_speech_prob\":0.0,\"words\":[{\"word\":\" Hi.\",\"start\":1.82,\"end\":2.06,\"probability\":0.987654}]}],"
-        "\"language\":\"en\",\"audio\":\"talks/a.wav\",\"model\":\"base\",\"device\":\"cpu\",\"duration\":12.5}\n");
+        "\"language\":\"en\",\"audio\":\"talks/a.wav\",\"model\":\"base\",\"device\":\"cpu\","
+        "\"duration\":12.5,\"coverage\":[]}\n");
   CHECK(Json::parse(render(t, Format::json)) == Json::parse(line));  // order of keys included
   CHECK(holds(render(t, Format::json), "\n    {\"id\":0,"));          // a line for each segment
 }
@@ -358,4 +359,15 @@ TEST_CASE("who speaks stands before the text, and in JSON with the language and 
   const Json plain = Json::parse(render(transcript({segment(0, 1, " Hm.")}), Format::json));
   CHECK(!plain.contains("language_probability"));
   CHECK(!plain["segments"][0].contains("speaker"));
+}
+
+TEST_CASE("what became of each second is in JSON, and as lines for people") {
+  Transcript transcript;
+  transcript.duration_s = 3.5;
+  transcript.coverage.stretches = {{0, 1.25, Fate::silence}, {1.25, 3.5, Fate::low_confidence}};
+  const Json json = Json::parse(render(transcript, Format::json));
+  CHECK(json["coverage"].dump() == R"([{"start":0.0,"end":1.25,"kind":"silence"},)"
+                                   R"({"start":1.25,"end":3.5,"kind":"low_confidence"}])");
+  CHECK(coverage_lines(transcript.coverage) ==
+        "[00:00.000 --> 00:01.250] silence\n[00:01.250 --> 00:03.500] low_confidence\n");
 }
