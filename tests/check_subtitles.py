@@ -57,16 +57,19 @@ def milliseconds(clock):
 
 
 def read_srt(text):
-    """Strict: blocks of a number, a line of times and text, each ended by a blank line."""
-    cues, lines = [], text.split("\n")
+    """Strict: blocks of a number, a line of times and text, each ended by a blank line. A number 1 begins another file.
+    Gives a list of cues for each file."""
+    files, lines = [], text.split("\n")
     at = 0
     while at < len(lines) and lines[at]:
-        assert int(lines[at]) == len(cues) + 1, f"line {at + 1}: the number is {lines[at]}, not {len(cues) + 1}"
+        if lines[at] == "1":
+            files.append([])
+        assert int(lines[at]) == len(files[-1]) + 1, f"line {at + 1}: the number is {lines[at]}, not {len(files[-1]) + 1}"
         start, end = lines[at + 1].split(" --> ")
         stop = lines.index("", at)
-        cues.append(Cue(at + 2, milliseconds(start), milliseconds(end), lines[at + 2:stop]))
+        files[-1].append(Cue(at + 2, milliseconds(start), milliseconds(end), lines[at + 2:stop]))
         at = stop + 1
-    return cues
+    return files
 
 
 def characters(text):
@@ -137,20 +140,18 @@ def check(cues, style, language="en", duration=0, words=None, text=None):
             yield "text", cues[-1] if cues else Cue(0, 0, 0, [])
 
 
-def lay_out(program, transcript, style, more=()):
-    ran = subprocess.run([program, "subtitles", "-", "-o", "-", "-f", "srt", "--quiet", "--style", style, *more],
-                         input=json.dumps(transcript), capture_output=True, text=True, check=True)
-    return read_srt(ran.stdout)
-
-
 def table(program, path, styles):
     transcripts = [json.loads(line) for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()]
+    transcripts = [t for t in transcripts if "".join(segment["text"] for segment in t["segments"]).strip()]
     print("style      cues  " + "".join(f"{name:>9}" for name in HARD) + "".join(f"{name:>12}" for name in SOFT))
     failed = 0
     for style in styles:
+        ran = subprocess.run([program, "subtitles", path, "-o", "-", "-f", "srt", "--quiet", "--style", style],
+                             capture_output=True, text=True, check=True)
+        files = read_srt(ran.stdout)
+        assert len(files) == len(transcripts), f"{len(files)} files of subtitles for {len(transcripts)} transcripts"
         counts, total = dict.fromkeys(HARD + SOFT, 0), 0
-        for transcript in transcripts:
-            cues = lay_out(program, transcript, style)
+        for transcript, cues in zip(transcripts, files):
             total += len(cues)
             words = [word for segment in transcript["segments"] for word in segment.get("words", [])]
             text = "".join(segment["text"] for segment in transcript["segments"])
@@ -158,7 +159,7 @@ def table(program, path, styles):
                 counts[rule] += 1
                 if rule in HARD and style != "plain":
                     failed += 1
-                    print(f"{transcript['audio']} cue at line {cue.line}: {rule}", file=sys.stderr)
+                    print(f"{transcript['audio']} {style}, {cue.start / 1000} s: {rule}", file=sys.stderr)
         print(f"{style:10} {total:5d} " + "".join(f"{counts[name]:9d}" for name in HARD)
               + "".join(f"{100 * counts[name] / max(total, 1):10.1f} %" for name in SOFT))
         if style == "plain" and not all(counts[rule] for rule in ("columns", "gap", "long")):
@@ -179,8 +180,8 @@ def main():
         return 1 if table(arguments.program, arguments.names[0], arguments.names[1:] or list(STYLES)) else 0
     failed = 0
     for name in arguments.names:
-        cues = read_srt(pathlib.Path(name).read_text(encoding="utf-8"))
-        for rule, cue in check(cues, arguments.style, arguments.language, arguments.duration):
+        files = read_srt(pathlib.Path(name).read_text(encoding="utf-8"))
+        for rule, cue in check(files[0] if files else [], arguments.style, arguments.language, arguments.duration):
             if rule in HARD:
                 print(f"{name}:{cue.line}: {rule}")
                 failed += 1

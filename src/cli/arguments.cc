@@ -431,7 +431,7 @@ void Parser::settle_redo() {
 void Parser::settle_output() {
   OutputArguments& output = arguments_.output;
   if (output.folder != "-") {
-    if (!writes_files_ && output.formats.empty() && !output.verbose)
+    if (!writes_files_ && output.formats.empty() && !output.verbose && redo_.empty())
       arguments_.warnings.push_back("with --verbose False and no file to write nothing will come out; add -f srt or "
                                     "another format");
     if (writes_files_ && output.formats.empty()) output.formats = parse_formats("all");

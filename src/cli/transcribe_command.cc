@@ -205,16 +205,17 @@ void Command::transcribe_file(const std::string& path) {
   if (const std::string covered = sentence(transcript.coverage); !covered.empty()) say(covered);
 }
 
-// Without text there is nothing to write, and a file from an earlier run may hold all of it.
+// Without text there is nothing to write, and a file from an earlier run may hold all of it. A stretch that isn't whole
+// takes no other's place.
 void Command::end_interrupted(const Transcript& transcript) {
   std::string sentence = "interrupted at " + rough_time(at_s_);
   if (total_s_) sentence += " of " + rough_time(*total_s_);
   std::vector<std::string> written;
-  if (!transcript.text().empty()) written = write(transcript);
+  if (!transcript.text().empty() && !arguments_.redo) written = write(transcript);
   if (!written.empty())
     sentence += "; " + joined(written) + (written.size() == 1 ? " holds " : " hold ") +
                 "what was transcribed until there";
-  else if (!output_.formats.empty() && output_.folder != "-")
+  else if (arguments_.redo || (!output_.formats.empty() && output_.folder != "-"))
     sentence += "; nothing was written";
   say(sentence);
 }

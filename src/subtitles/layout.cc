@@ -1,6 +1,6 @@
 #include "src/subtitles/layout.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "models/utf8.h"
 #include "src/subtitles/optimise.h"
@@ -18,11 +18,20 @@ CueLine line_of(std::span<const Unit> units) {
   return line;
 }
 
+// Columns that the name of a speaker takes before a cue's text (writers.h).
+int label_columns(const Transcript& transcript) {
+  int columns = 0;
+  for (const Segment& segment : transcript.segments)
+    if (!segment.speaker.empty()) columns = std::max(columns, size_of(segment.speaker).columns + 2);
+  return columns;
+}
+
 }  // namespace
 
 std::vector<Cue> lay_out(const Transcript& transcript, const SubtitleOptions& options, std::span<const int64_t> cuts_ms) {
   if (is_plain(options)) return whisper_cues(transcript, options);
-  const SubtitleStyle style = resolve(options, transcript.language);
+  SubtitleStyle style = resolve(options, transcript.language);
+  style.columns = std::max(style.columns / 2, style.columns - label_columns(transcript));
   std::vector<Unit> units = units_of(transcript, style.columns);
   const int64_t end_ms = transcript.duration_s > 0 ? static_cast<int64_t>(transcript.duration_s * 1000) : INT64_MAX;
   CueCosts costs(units, style, cuts_ms, end_ms);

@@ -15,6 +15,7 @@
 #include "src/subtitles/shots.h"
 #include "src/subtitles/style.h"
 #include "src/subtitles/whisper_lines.h"
+#include "test_models.h"
 
 using namespace sotto;
 
@@ -210,4 +211,27 @@ TEST_CASE("the program: layout from JSON, check, retime") {
   CHECK(run_sotto("check " + transcript).status == 1);
   CHECK(run_sotto("subtitles " + srt).err.find("not a transcript in JSON") != std::string::npos);
   CHECK(run_sotto("a.wav --redo 5-2 " + srt).err.find("ends before it begins") != std::string::npos);
+}
+
+TEST_CASE("from sound: subtitles that keep the rules, and a stretch of them anew") {
+  const auto model = test_model("tiny.en");
+  const std::string speech = std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-0930.wav";
+  if (!model || !std::filesystem::exists(speech)) {
+    MESSAGE("skipped: the weights of tiny.en or the speech in " << kTestSpeech << " are not here");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string options = " --quiet --offline --beam-size 1 --no-vad --model " + *model + " " + speech;
+  CHECK(run_sotto("-f srt -o " + folder.path() + options).status == 0);
+  const std::string srt = folder.path() + "/sense_and_sensibility_01_austen_64kb-0930.srt";
+  const std::string before = file_content(srt);
+  CHECK(before.find("He might even have been made\namiable himself.") != std::string::npos);
+  CHECK(run_sotto("check --duration 3.3 " + srt).status == 0);
+
+  std::ofstream(srt) << "1\n00:00:00,000 --> 00:00:03,000\nNonsense.\n\n2\n00:01:00,000 --> 00:01:02,000\nThe end.\n\n";
+  CHECK(run_sotto("--redo 1-2 " + srt + options).status == 0);
+  const std::string after = file_content(srt);
+  CHECK(after.find("amiable himself.") != std::string::npos);
+  CHECK(after.find("Nonsense.") == std::string::npos);
+  CHECK(after.find("\n2\n00:01:00,000 --> 00:01:02,000\nThe end.\n") != std::string::npos);
 }

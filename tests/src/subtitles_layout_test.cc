@@ -158,6 +158,11 @@ TEST_CASE("a cue has one speaker") {
   REQUIRE(cues.size() == 2);
   CHECK(cues[0].speaker == "left");
   CHECK(cues[1].speaker == "right");
+
+  t = said("Forty-one columns of text fit into a line.");
+  CHECK(lay_out(t, {})[0].lines.size() == 1);
+  t.segments[0].speaker = "left";  // written before the text
+  CHECK(lay_out(t, {})[0].lines.size() == 2);
 }
 
 TEST_CASE("breaks go behind sentences, then behind clauses, then before conjunctions and prepositions") {
