@@ -18,7 +18,7 @@ Job::Job(Engine& engine, const Sound& sound, const TranscribeOptions& options, c
       clips(clips_from_times(options.clip_timestamps)),
       texts(prompt_texts(engine.tokenizer, options.prompt, listener.warning)),
       windows(*engine.network, engine.tokenizer, options),
-      vote(options.languages) {
+      vote(options.languages, options.mode == Mode::batched ? 3 : 1) {  // windows side by side cost little
   transcript.audio = sound.path;
   transcript.model = engine.weights->name;
   transcript.device = engine.network->description();

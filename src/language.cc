@@ -56,7 +56,8 @@ void LanguageVote::hear(std::span<const float> log_probs, double speech_s) {
 }
 
 bool LanguageVote::settled() const {
-  return n_heard_ >= kMostWindows || (speech_s_ >= kEnoughSpeechS && result().probability >= kSure);
+  const bool sure = speech_s_ >= kEnoughSpeechS && result().probability >= kSure;
+  return n_heard_ >= kMostWindows || (n_heard_ >= least_ && sure);
 }
 
 HeardLanguage LanguageVote::result() const {

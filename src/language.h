@@ -31,8 +31,9 @@ struct HeardLanguage {
 // has it. A single window can be music, a name, or a greeting in another language.
 class LanguageVote {
  public:
-  // allowed: codes of the languages to choose from; empty: all.
-  explicit LanguageVote(std::span<const std::string> allowed) : allowed_(allowed.begin(), allowed.end()) {}
+  // allowed: codes of the languages to choose from; empty: all. least: windows to listen to, if there are so many.
+  explicit LanguageVote(std::span<const std::string> allowed, int least = 1)
+      : allowed_(allowed.begin(), allowed.end()), least_(least) {}
 
   // log_probs: of the model's languages, in their order. speech_s: seconds of speech in the window, by which it counts.
   void hear(std::span<const float> log_probs, double speech_s);
@@ -48,6 +49,7 @@ class LanguageVote {
   std::vector<double> probabilities(std::span<const float> log_probs) const;
 
   std::vector<std::string> allowed_;
+  int least_;
   int n_heard_ = 0;
   std::vector<double> sums_;  // of weighted probabilities, by language
   double speech_s_ = 0;

@@ -81,6 +81,29 @@ TEST_CASE("several windows have it, each as far as it is sure and as it has some
   CHECK(vote.result().code == "en");
 }
 
+TEST_CASE("it is settled when one is sure over enough speech and windows, or after five") {
+  std::vector<float> sure(99, -20), unsure(99, -4.6f);
+  sure[2] = std::log(0.97f);
+  LanguageVote one({}), three({}, 3), short_ones({}), never({});
+  one.hear(sure, 20);
+  CHECK(one.settled());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(!three.settled());
+    three.hear(sure, 20);
+  }
+  CHECK(three.settled());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(!short_ones.settled());
+    short_ones.hear(sure, 6);
+  }
+  CHECK(short_ones.settled());
+  for (int i = 0; i < 5; ++i) {
+    CHECK(!never.settled());
+    never.hear(unsure, 30);
+  }
+  CHECK(never.settled());
+}
+
 TEST_CASE("only what is allowed is chosen, and its probability is that among the allowed") {
   std::vector<float> log_probs(99, -200);
   log_probs[0] = std::log(0.7f), log_probs[2] = std::log(0.2f), log_probs[3] = std::log(0.1f);
