@@ -331,7 +331,7 @@ void Parser::add_prompt() {
            prompt.initial = is_none(written) ? std::nullopt : std::optional(written);
          });
   yes_no("--carry-initial-prompt", "... in each window, not in the first alone (False)", prompt.carry_initial);
-  yes_no("--condition-on-previous-text", "each window knows the text before it (True)",
+  yes_no("--condition-on-previous-text", "each window knows the text before it (True); of no effect in batched mode",
          prompt.condition_on_previous_text);
 }
 
