@@ -7,25 +7,14 @@
 #include <utility>
 
 #include "kernels/cpu/half.h"
+#include "kernels/cuda/blob.h"
 #include "kernels/cuda/logits.h"
 #include "models/error.h"
 
 namespace sotto::cuda {
 namespace {
 
-constexpr int64_t kAlign = 256;
 constexpr int kTileOutputs = 16, kTileValues = 32;
-
-class Parts {  // hands out the blob's parts one after the other
- public:
-  explicit Parts(const std::byte* base) : at_(base) {}
-  const std::byte* take(int64_t bytes) { return std::exchange(at_, at_ + round_up(bytes, kAlign)); }
-  const float* take_f32(int64_t n) { return reinterpret_cast<const float*>(take(n * 4)); }
-  const std::byte* end() const { return at_; }
-
- private:
-  const std::byte* at_;
-};
 
 float float_of(uint16_t half, WeightType type) {
   if (type == WeightType::bf16) return std::bit_cast<float>(uint32_t{half} << 16);
@@ -37,7 +26,7 @@ float float_of(uint16_t half, WeightType type) {
 // Sets every pointer, from `base` on; returns the bytes that all take.
 int64_t lay_out(const Dims& dims, WeightType type, const std::byte* base, DecoderWeights& to) {
   const int width = dims.width;
-  Parts parts(base);
+  BlobParts parts(base);
   const auto product = [&](int n, int k, bool norm) {
     SmallWeights weights = {};
     weights.tiles = parts.take(tiles_bytes(n, k, type));

@@ -7,29 +7,16 @@
 #include <utility>
 
 #include "kernels/cpu/half.h"
+#include "kernels/cuda/blob.h"
 #include "models/error.h"
 
 namespace sotto::cuda {
 namespace {
 
-constexpr int64_t kAlign = 256;
-
-// Hands out the blob's parts one after the other.
-class Parts {
- public:
-  explicit Parts(const std::byte* base) : at_(base) {}
-  const std::byte* take(int64_t bytes) { return std::exchange(at_, at_ + round_up(bytes, kAlign)); }
-  const float* take_f32(int64_t n) { return reinterpret_cast<const float*>(take(n * 4)); }
-  const std::byte* end() const { return at_; }
-
- private:
-  const std::byte* at_;
-};
-
 // Sets every pointer, from `base` on; returns the bytes that all take.
 int64_t lay_out(const Dims& dims, bool bytes, const std::byte* base, EncoderWeights& to) {
   const int width = dims.width;
-  Parts parts(base);
+  BlobParts parts(base);
   const auto product = [&](Product what) {
     const int64_t n = product_n(what, width, dims.decoder_layers), k = product_k(what, width, dims.mel_bins);
     const bool in_bytes = bytes && can_be_bytes(what);
