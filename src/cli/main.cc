@@ -13,6 +13,7 @@
 #include "models/error.h"
 #include "src/cli/arguments.h"
 #include "src/cli/bench_command.h"
+#include "src/cli/live_command.h"
 #include "src/cli/models_command.h"
 #include "src/cli/subtitles_command.h"
 #include "src/cli/transcribe_command.h"
@@ -33,6 +34,7 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
   --quiet                          nothing on standard error but what goes wrong
 
   sotto transcribe --help          all options, by what they are for
+  sotto live                       captions of what is being said
   sotto subtitles FILE.json        subtitles in another layout or format, without transcribing again
   sotto check FILE.srt             what breaks the rules of a layout
   sotto retime FILE.srt --shift 2  subtitles moved or stretched in time
@@ -90,6 +92,7 @@ int run(std::vector<std::string> words) {
   }
   if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
+  if (first == "live") return run_command(std::move(words), sotto::live_command);
   if (first == "subtitles") return run_command(std::move(words), sotto::subtitles_command);
   if (first == "check") return run_command(std::move(words), sotto::check_command);
   if (first == "retime") return run_command(std::move(words), sotto::retime_command);

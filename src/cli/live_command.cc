@@ -1,0 +1,170 @@
+#include "src/cli/live_command.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/catalog.h"
+#include "models/error.h"
+#include "models/languages.h"
+#include "src/cli/arguments.h"
+#include "src/live/live.h"
+
+namespace sotto {
+namespace {
+
+struct LiveArguments {
+  std::string model = "base";
+  FetchOptions fetch;
+  NetworkOptions network{.max_rows = 1};
+  LiveOptions live;
+  DecodeOptions decoding;
+  std::string realtime;  // a file to play
+  double speed = 1;      // of its clock
+  bool quiet = false;
+};
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
+
+// The first Ctrl-C asks for the last words, the second one ends the program at once.
+void catch_interrupts() {
+  struct sigaction action = {};
+  if (sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+// A line for each utterance.
+class Lines : public CaptionOutput {
+ public:
+  void update(const CaptionUpdate& update) override {
+    for (const Word& word : update.committed) line_ += word.text;
+    if (update.ends_utterance) end_line();
+  }
+  void level(double, float, bool) override {}
+  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
+  void finish() override { end_line(); }
+
+ private:
+  void end_line() {
+    if (line_.empty()) return;
+    std::printf("%s\n", line_.c_str() + (line_[0] == ' '));
+    std::fflush(stdout);
+    line_.clear();
+  }
+
+  std::string line_;
+};
+
+std::string language_written(const std::string& written) {
+  return written == "None" || written == "none" || written == "auto" ? "" : std::string(language_code(written));
+}
+
+void add_what(CLI::App& app, LiveArguments& arguments) {
+  TranscribeOptions& text = arguments.live.text;
+  const std::string group = "What is spoken, and what to write";
+  app.add_option_function<std::string>(
+         "--language", [&text](const std::string& written) { text.language = language_written(written); },
+         "code or name of the language; auto: detected, again after each pause (auto)")
+      ->group(group);
+  app.add_option_function<std::vector<std::string>>(
+         "--languages",
+         [&text](const std::vector<std::string>& written) {
+           text.languages.clear();
+           for (const std::string& one : written) text.languages.emplace_back(language_code(one));
+         },
+         "choose among these when the language is detected, for example de,en (all)")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option_function<std::string>(
+         "--task", [&text](const std::string& written) { text.translate = written == "translate"; },
+         "transcribe, or translate to English (transcribe)")
+      ->check(CLI::IsMember({"transcribe", "translate"}))
+      ->group(group);
+  app.add_option("--hotwords", text.prompt.hotwords, "names and words to expect")->group("Context");
+  app.add_option_function<std::string>(
+         "--initial-prompt", [&text](const std::string& written) { text.prompt.initial = written; },
+         "text to have in mind at the beginning, such as names and their spelling")
+      ->group("Context");
+}
+
+void add_source(CLI::App& app, LiveArguments& arguments) {
+  const std::string group = "Sound";
+  app.add_option("--realtime", arguments.realtime, "a file, played as fast as it was spoken")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--speed", arguments.speed, "... or so many times as fast (1)")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->group(group);
+}
+
+void add_running(CLI::App& app, LiveArguments& arguments) {
+  app.add_option("-m,--model", arguments.model, "name, file or folder of a model (base)")->group("Model");
+  app.add_option("--model-dir", arguments.fetch.model_dir, "where models are kept")->group("Model");
+  app.add_flag("--offline", arguments.fetch.offline, "never download anything")->group("Model");
+  const std::string group = "Running";
+  NetworkOptions& network = arguments.network;
+  app.add_option("--threads", network.threads, "threads; 0: one for each processor (0)")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
+  app.add_option("--device", network.device, "auto, cpu, cuda or cuda:N (auto)")->group(group);
+  app.add_option("--engine", network.engine, "which network runs (auto)")
+      ->check(CLI::IsMember({"auto", "cpu", "reference"}))
+      ->group(group);
+  app.add_option("--precision", network.precision, "of the network's arithmetic (auto)")
+      ->check(CLI::IsMember({"auto", "f32", "f16", "bf16", "int8"}))
+      ->group(group);
+  app.add_option("--isa", network.isa, "instruction set of the processor's kernels (auto)")->group(group);
+  app.add_flag("--quiet", arguments.quiet, "nothing on standard error but what goes wrong")->group(group);
+}
+
+// False: help was asked for, and printed.
+bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
+  CLI::App app{"Captions of what is being said, as it is said.", "sotto live"};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_source(app, arguments);
+  add_what(app, arguments);
+  add_running(app, arguments);
+  std::vector<std::string> words = normalised(written);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants it
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::CallForHelp& help) {
+    app.exit(help);
+    return false;
+  }
+  if (arguments.realtime.empty())
+    throw CLI::ValidationError("live", "there is nothing to listen to; name a file by --realtime");
+  arguments.fetch.quiet = arguments.quiet;
+  return true;
+}
+
+}  // namespace
+
+int live_command(const std::vector<std::string>& written) {
+  LiveArguments arguments;
+  if (!parse(written, arguments)) return 0;
+  WallClock clock(arguments.speed);
+  const std::unique_ptr<LiveSource> source = play_file(arguments.realtime, arguments.decoding, clock);
+  arguments.network.warn = [](const std::string& sentence) {
+    std::fprintf(stderr, "sotto: warning: %s\n", sentence.c_str());
+  };
+  Engine engine = open_engine(locate_model(arguments.model, arguments.fetch), arguments.network);
+  engine.vad = std::make_unique<Vad>(locate_vad(arguments.fetch));
+  if (!arguments.quiet)
+    std::fprintf(stderr, "sotto " SOTTO_VERSION ": %s on %s\n", engine.weights->name.c_str(),
+                 engine.network->description().c_str());
+  catch_interrupts();
+  Lines lines;
+  caption(engine, *source, arguments.live, lines, {.stopped = [] { return interrupted.load(); }});
+  return 0;
+}
+
+}  // namespace sotto
