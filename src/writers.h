@@ -1,4 +1,4 @@
-// Transcripts as text: lines for a terminal, and files in openai-whisper's formats. Whatever a segment holds, all that
+// Transcripts as text: lines for a terminal, and files in many formats (src/writers/). Whatever a segment holds, all that
 // leaves here is valid UTF-8, and no control character of a text goes unescaped.
 #pragma once
 
@@ -13,22 +13,25 @@
 
 namespace sotto {
 
-enum class Format { txt, srt, vtt, tsv, json, jsonl };
+enum class Format { txt, srt, vtt, ass, ttml, sbv, lrc, tsv, csv, json, jsonl, textgrid, ctm, stm, rttm, otr, aud };
 
 std::string_view extension(Format format);  // "srt"; also its name on the command line
 
-// The formats of a list such as "txt,srt", each once. "all" stands for what openai-whisper writes: all but jsonl.
-// Throws Error.
+std::string format_names();  // of all, as in a sentence
+
+// The formats of a list such as "txt,srt", each once. "all" stands for what openai-whisper writes: txt, vtt, srt, tsv and
+// json. Throws Error.
 std::vector<Format> parse_formats(std::string_view list);
 
-// Whether a format shows cues; the others have a transcript's segments.
+// Whether a format shows cues; the others have a transcript's segments, and some each word with its time.
 bool has_cues(Format format);
+bool has_words(Format format);
 
 // The whole content of a file in a format. cues: the transcript's, by subtitles/layout.h. Without segments it is still a
-// valid file: an empty one in txt and srt, the header in vtt and tsv. Segments without text are left out, but not in JSON,
-// where they stand as the reference has them. Times are rounded to milliseconds, and none ends before it starts. JSON is
-// one value on several lines in json, on a single line in jsonl.
-std::string render(const Transcript& transcript, std::span<const Cue> cues, Format format);
+// valid file: an empty one in txt and srt, the header in vtt and tsv, and so on. Segments without text are left out, but not
+// in JSON, where they stand as the reference has them. Times are rounded to milliseconds, and none ends before it starts.
+// JSON is one value on several lines in json, on a single line in jsonl. karaoke: vtt, ass, lrc and ttml have each word's time.
+std::string render(const Transcript& transcript, std::span<const Cue> cues, Format format, bool karaoke = false);
 
 // "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.
 std::string terminal_line(const Segment& segment);

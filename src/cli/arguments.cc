@@ -23,7 +23,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<std::string> kYesNoOptions = {"--fp16", "--verbose", "--condition-on-previous-text",
                                                 "--carry-initial-prompt", "--vad", "--word-timestamps",
-                                                "--highlight-words", "--language-per-segment"};
+                                                "--highlight-words", "--karaoke", "--language-per-segment"};
 
 std::optional<bool> yes_or_no(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -173,8 +173,7 @@ void Parser::add_output() {
            writes_files_ = true;
          });
   option("-f,--output-format", "LIST",
-         "write txt, srt, vtt, tsv, json, jsonl (one object a file, on one line) or all: openai-whisper's five; "
-         "without -o into the current folder",
+         "write " + format_names() + ", or all: openai-whisper's five; without -o into the current folder",
          [this](const std::string& written) {
            refuse_errors("--output-format", [&] { arguments_.output.formats = parse_formats(written); });
          })
@@ -391,7 +390,9 @@ void Parser::settle() {
   if (!redo_.empty()) settle_redo();
   WordOptions& words = arguments_.transcribe.words;
   const bool has_subtitles = std::any_of(arguments_.output.formats.begin(), arguments_.output.formats.end(), has_cues);
-  words.timestamps = words_wanted_.value_or((has_subtitles || arguments_.redo) && needs_words(arguments_.subtitles));
+  const bool has_words_of_its_own = std::ranges::any_of(arguments_.output.formats, has_words);
+  words.timestamps = words_wanted_.value_or(has_words_of_its_own || ((has_subtitles || arguments_.redo) &&
+                                                                     needs_words(arguments_.subtitles)));
   if (words.hallucination_silence_threshold && !words.timestamps)
     throw CLI::ValidationError("--hallucination-silence-threshold", "it goes by words; add --word-timestamps True");
   const DecodeOptions& decoding = arguments_.decoding;

@@ -23,7 +23,7 @@ namespace {
 constexpr char kHelp[] = R"(sotto: speech to text with times
 
   sotto FILE…                      print what is spoken in sound or video files
-  sotto FILE… -f srt -o FOLDER     write subtitles (txt, srt, vtt, tsv, json, jsonl, all)
+  sotto FILE… -f srt -o FOLDER     write subtitles (or txt, vtt, ass, ttml, json, csv …)
   sotto - < FILE                   read standard input
 
   -m, --model NAME                 a model's name, file or folder (base)

@@ -49,6 +49,9 @@ void add_subtitle_options(CLI::App& app, SubtitleOptions& options) {
   app.add_flag("--highlight-words{true}", options.highlight_words, "underline each word as it is spoken (False)")
       ->group(group)
       ->type_name("True|False");
+  app.add_flag("--karaoke{true}", options.karaoke, "each word with its own time, in vtt, ass, lrc and ttml (False)")
+      ->group(group)
+      ->type_name("True|False");
   number("--reading-speed", "NUMBER", "characters a second that can be read (broadcast 17, netflix 20)",
          options.reading_speed);
   number("--min-duration", "SECONDS", "a cue stays at least (5/6)", options.min_s);

@@ -58,7 +58,7 @@ void lay_out_file(const SubtitlesArguments& arguments, const std::vector<Format>
     if (arguments.subtitles.highlight_words) cues = with_each_word_marked(cues);
     const std::string name = names.next(transcripts.size() == 1 || transcript.audio.empty() ? path : transcript.audio);
     for (const Format format : formats) {
-      const std::string content = render(transcript, cues, format);
+      const std::string content = render(transcript, cues, format, arguments.subtitles.karaoke);
       if (arguments.folder == "-") {
         print(content);
         continue;
@@ -176,7 +176,8 @@ int subtitles_command(const std::vector<std::string>& words) {
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("-o,--output-dir", arguments.folder, "write files here ('-': to standard output)")->type_name("FOLDER");
-  app.add_option("-f,--output-format", arguments.format_list, "srt, vtt, txt, tsv (srt)")->type_name("LIST");
+  app.add_option("-f,--output-format", arguments.format_list, "any format of sotto transcribe, but json (srt)")
+      ->type_name("LIST");
   app.add_option("--language", arguments.language, "of the text, if the transcript doesn't say")->type_name("LANGUAGE");
   app.add_flag("--quiet", arguments.quiet, "nothing on standard error but what goes wrong");
   add_subtitle_options(app, arguments.subtitles);

@@ -278,7 +278,7 @@ std::vector<std::string> Command::write(const Transcript& transcript) {
   std::vector<Cue> cues;
   if (std::any_of(output_.formats.begin(), output_.formats.end(), has_cues)) cues = cues_of(transcript);
   for (const Format format : output_.formats) {
-    const std::string content = render(transcript, cues, format);
+    const std::string content = render(transcript, cues, format, arguments_.subtitles.karaoke);
     if (output_.folder == "-") {
       print(content);
       continue;

@@ -86,7 +86,7 @@ bool is_plain(const SubtitleOptions& options) {
 }
 
 bool needs_words(const SubtitleOptions& options) {
-  return !is_plain(options) || fills_lines(options) || options.highlight_words;
+  return !is_plain(options) || fills_lines(options) || options.highlight_words || options.karaoke;
 }
 
 }  // namespace sotto

@@ -19,6 +19,7 @@ struct SubtitleOptions {
   std::optional<double> gap_frames;             // at least between two cues
   std::optional<double> close_gap_s;            // pauses shorter than this are filled, up to that gap
   bool highlight_words = false;                 // openai-whisper's
+  bool karaoke = false;                         // each word's own time, in formats that have it
   std::string shots;                            // a file of cuts, or "auto": look for them in the video; empty: none
 };
 
