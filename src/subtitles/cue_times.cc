@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/subtitles/columns.h"
+
 namespace sotto {
 namespace {
 
 constexpr double kNearCutFrames = 12;  // half a second of film
 constexpr double kOverCutFrames = 7;   // of speech that may be without its text, to respect a cut
+constexpr double kOffVoiceFrames = 3;  // that a cue may come too early or too late
 constexpr int64_t kMomentMs = 333;     // nothing is seen that is there for less
 
 // The cut nearest to a time, among those from `before` ms before to `after` ms behind it; -1: none.
@@ -58,6 +61,41 @@ int CueTimes::cuts_within(int64_t start_ms, int64_t end_ms) const {
   const auto first = std::ranges::lower_bound(cuts_ms_, start_ms + margin_ms);
   const auto last = std::ranges::lower_bound(cuts_ms_, end_ms - margin_ms);
   return first < last ? static_cast<int>(last - first) : 0;
+}
+
+void lend_time(std::span<Cue> cues, const SubtitleStyle& style, std::span<const int64_t> cuts_ms) {
+  const auto reach_ms = static_cast<int64_t>(kOffVoiceFrames * style.frame_ms);
+  const auto voice_ms = [](const Cue& cue) { return cue.lines.front().front().start_ms; };
+  const auto lacks_ms = [&](const Cue& cue) {  // negative: it can spare as much
+    const double reading_ms = size_of(text_of(cue)).graphemes * 1000 / style.reading_speed;
+    return std::max(style.min_ms, static_cast<int64_t>(std::ceil(reading_ms))) - (cue.end_ms - cue.start_ms);
+  };
+  const auto stays = [&](const Cue& cue) { return std::ranges::binary_search(cuts_ms, cue.start_ms); };
+  for (size_t i = 0; i < cues.size(); ++i) {
+    Cue& cue = cues[i];
+    int64_t lack_ms = std::min(lacks_ms(cue), style.max_ms - (cue.end_ms - cue.start_ms));
+    if (lack_ms <= 0) continue;
+    Cue* const before = i > 0 ? &cues[i - 1] : nullptr;
+    if (!stays(cue)) {
+      int64_t free_ms = before ? cue.start_ms - style.gap_ms - before->end_ms : cue.start_ms;
+      if (before)
+        free_ms += std::clamp<int64_t>(before->end_ms - before->lines.back().back().end_ms, 0,
+                                       std::max<int64_t>(0, -lacks_ms(*before)));
+      const int64_t earlier_ms = std::min({lack_ms, free_ms, reach_ms - (voice_ms(cue) - cue.start_ms)});
+      if (earlier_ms > 0) {
+        cue.start_ms -= earlier_ms;
+        lack_ms -= earlier_ms;
+        if (before) before->end_ms = std::min(before->end_ms, cue.start_ms - style.gap_ms);
+      }
+    }
+    if (i + 1 == cues.size() || lack_ms <= 0) continue;
+    Cue& next = cues[i + 1];
+    if (stays(next) || next.start_ms - style.gap_ms > cue.end_ms) continue;
+    const int64_t later_ms = std::min({lack_ms, -lacks_ms(next), reach_ms - (next.start_ms - voice_ms(next))});
+    if (later_ms <= 0) continue;
+    next.start_ms += later_ms;
+    cue.end_ms += later_ms;
+  }
 }
 
 void part_cues(std::span<Cue> cues, const SubtitleStyle& style, int64_t end_ms) {

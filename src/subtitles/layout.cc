@@ -52,6 +52,7 @@ std::vector<Cue> lay_out(const Transcript& transcript, const SubtitleOptions& op
     begin = end;
   }
   part_cues(cues, style, end_ms);
+  lend_time(cues, style, cuts_ms);
   return cues;
 }
 

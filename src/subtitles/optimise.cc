@@ -15,6 +15,7 @@ constexpr double kLonelyWord = 0.8;            // one word on a line of several
 constexpr double kFragment = 2, kFull = 0.5;   // a cue with less than this share of a line, not a sentence by itself
 constexpr double kSentenceWithin = 0.15, kSentenceCut = 0.9;  // sentences that share a cue: whole, or with a part of one
 constexpr double kPause = 1.5, kShortPauseS = 0.7;            // for each second of silence within a cue beyond this
+constexpr double kFast = 1.5;                  // a cue that can't be read in its time, by however little
 constexpr double kTooFast = 6, kTooShort = 3, kTooLong = 20, kCut = 0.8;
 constexpr double kSegmentBreak = 0.8;          // where the model ended a segment, it heard an end
 constexpr int64_t kMomentMs = 333;
@@ -136,7 +137,8 @@ double CueCosts::cost_of_times(int end) const {
   const int64_t shown_ms = std::max<int64_t>(end_ms - start_ms, 1);
   double cost = kCut * times_.cuts_within(start_ms, end_ms);
   const double excess = times_.characters(begin_, end) / seconds(shown_ms) / style_.reading_speed - 1;
-  if (excess > 0) cost += kTooFast * (excess < 1 ? excess * excess : std::min(2 * excess, 40.0) - 1) + std::min(excess, 1.0);
+  if (excess > 0)
+    cost += kFast + kTooFast * (excess < 1 ? excess * excess : std::min(2 * excess, 40.0) - 1) + std::min(excess, 1.0);
   if (shown_ms < style_.min_ms) cost += kTooShort * (1 - seconds(shown_ms) / seconds(style_.min_ms));
   if (shown_ms < kMomentMs) cost += kTooLong * (1 - seconds(shown_ms) / seconds(kMomentMs));
   const int64_t late_ms = units_[end - 1].word.end_ms - (start_ms + style_.max_ms);

@@ -12,6 +12,7 @@
 
 #include "models/utf8.h"
 #include "src/subtitles/columns.h"
+#include "src/subtitles/cue_times.h"
 #include "src/subtitles/optimise.h"
 
 using namespace sotto;
@@ -229,6 +230,32 @@ TEST_CASE("times: with the voice, long enough to be read, never into the gap; sm
   REQUIRE(closer.size() == 2);
   CHECK(closer[0].end_ms == closer[1].start_ms - 80);  // two frames of 25 a second
   CHECK(lay_out(t, {.style = "broadcast", .columns = 31, .lines = 1, .fps = 50})[0].end_ms == closer[1].start_ms - 40);
+}
+
+TEST_CASE("a cue too fast to read takes what its neighbours can spare, up to three frames") {
+  const auto cue = [](int64_t start_ms, int64_t end_ms, const std::string& text, int64_t voice_end_ms) {
+    return Cue{start_ms, end_ms, {{{start_ms, voice_end_ms, text}}}, ""};
+  };
+  const std::vector<Cue> cues = {cue(0, 2000, "Go on.", 500), cue(2080, 4000, "Nobody will ever see you, I promise.", 4000),
+                                 cue(4080, 7000, "Yes.", 4500)};  // 36 characters want 2118 ms
+  const SubtitleStyle style = resolve({}, "en");
+  std::vector<Cue> lent = cues;
+  lend_time(lent, style, {});
+  CHECK(lent[0].end_ms == 1880);
+  CHECK(lent[1].start_ms == 1960);
+  CHECK(lent[1].end_ms == 4078);
+  CHECK(lent[2].start_ms == 4158);
+  lent = cues;
+  const std::vector<int64_t> cut = {2080};  // of the picture, at which a cue stays
+  lend_time(lent, style, cut);
+  CHECK(lent[1].start_ms == 2080);
+  CHECK(lent[1].end_ms == 4120);
+  lent = cues;
+  lent[0].lines[0][0].end_ms = 2000;  // the voice before it goes on, the one after it has too little time itself
+  lent[2].end_ms = 4900;
+  lend_time(lent, style, {});
+  CHECK(lent[1].start_ms == 2080);
+  CHECK(lent[1].end_ms == 4000);
 }
 
 TEST_CASE("cuts of the picture: a cue begins at one that is near, and ends two frames before one") {
