@@ -94,8 +94,11 @@ constexpr const char* kTime = "a time in seconds or as [hh:]mm:ss, from 0 on";
 class Parser {
  public:
   std::optional<Arguments> parse(const std::vector<std::string>& written);
+  std::optional<Arguments> parse_align(const std::vector<std::string>& written);
 
  private:
+  bool read(const std::vector<std::string>& written);  // false: help was asked for
+  void add_language();
   void add_model();
   void add_output();
   void add_what();
@@ -112,6 +115,7 @@ class Parser {
   void settle();
   void settle_output();
   void settle_redo();
+  void settle_running();
 
   // An option whose value is handed to `set` as it was written.
   CLI::Option* option(const std::string& names, const std::string& value, const std::string& help,
@@ -185,7 +189,7 @@ void Parser::add_output() {
   app_.add_flag("--quiet", arguments_.output.quiet, "nothing on standard error but what goes wrong")->group(group_);
 }
 
-void Parser::add_what() {
+void Parser::add_language() {
   group_ = "What is spoken, and what to write";
   option("--language", "LANGUAGE", "code or name of the language; None: detected (None)",
          [this](const std::string& written) {
@@ -193,6 +197,10 @@ void Parser::add_what() {
            refuse_errors("--language",
                          [&] { language = is_none(written) || written == "auto" ? "" : language_code(written); });
          });
+}
+
+void Parser::add_what() {
+  add_language();
   option("--languages", "LIST", "choose among these when the language is detected, for example de,en (all)",
          [this](const std::string& written) {
            std::vector<std::string>& codes = arguments_.transcribe.languages;
@@ -406,6 +414,11 @@ void Parser::settle() {
   if (!transcribe.language.empty() && !allowed.empty() &&
       std::find(allowed.begin(), allowed.end(), transcribe.language) == allowed.end())
     throw CLI::ValidationError("--language", "'" + transcribe.language + "' is not among --languages");
+  settle_running();
+}
+
+void Parser::settle_running() {
+  SamplingOptions& sampling = arguments_.transcribe.sampling;
   sampling.temperatures = temperature_ladder(temperature_, increment_);
   const bool samples = sampling.temperatures.back() > 0;
   const bool beams = sampling.temperatures.front() == 0;
@@ -464,7 +477,6 @@ void Parser::refuse_unknown(const std::string& unknown, const std::vector<std::s
 }
 
 std::optional<Arguments> Parser::parse(const std::vector<std::string>& written) {
-  std::vector<std::string> words = normalised(written);
   app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app_.add_option("FILE", arguments_.files, "sound or video files; '-': standard input")
       ->required()
@@ -484,19 +496,60 @@ std::optional<Arguments> Parser::parse(const std::vector<std::string>& written) 
   add_thresholds();
   add_prompt();
   add_running();
+  if (!read(written)) return std::nullopt;
+  settle();
+  return arguments_;
+}
+
+// The text is all there is to say, so what is recognised needs no beams, and no text before it in mind.
+std::optional<Arguments> Parser::parse_align(const std::vector<std::string>& written) {
+  app_.name("sotto align");
+  app_.description("When each word of a text is spoken. The text: a transcript as plain text or JSON, or subtitles (SRT, "
+                   "WebVTT), whose cues and lines stay. What isn't heard gets no time, and is named, as is speech without "
+                   "a text.");
+  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  arguments_.files.resize(2);
+  app_.add_option("AUDIO", arguments_.files[0], "a sound or video file")->required();
+  app_.add_option("TEXT", arguments_.files[1], "the file with its text; '-': standard input")->required();
+  arguments_.output.folder = "-";
+  add_model();
+  group_ = "Output";
+  option("-o,--output", "FILE", "the file to write, in the format that its name says ('-': standard output)",
+         [this](const std::string& name) { arguments_.output.folder = name; });
+  option("-f,--output-format", "NAME", "one of " + format_names() + " (the text's own, or srt)",
+         [this](const std::string& name) {
+           refuse_errors("--output-format", [&] { arguments_.output.formats = parse_formats(name); });
+           if (arguments_.output.formats.size() != 1) refuse("--output-format", name, "one format");
+         });
+  app_.add_flag("--quiet", arguments_.output.quiet, "say only what goes wrong, and what wasn't heard")->group(group_);
+  add_language();
+  add_voice_activity();
+  add_subtitle_options(app_, arguments_.subtitles);
+  add_sound();
+  add_running();
+  arguments_.transcribe.sampling.beam_size = 1;
+  if (!read(written)) return std::nullopt;
+  check_subtitle_options(arguments_.subtitles);
+  if (arguments_.transcribe.split_channels)
+    throw CLI::ValidationError("--channels", "a text is aligned with one sound: choose mix, left, right or a number");
+  settle_running();
+  return arguments_;
+}
+
+bool Parser::read(const std::vector<std::string>& written) {
+  std::vector<std::string> words = normalised(written);
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
     app_.parse(std::move(words));
+    return true;
   } catch (const CLI::CallForHelp& help) {
     app_.exit(help);
-    return std::nullopt;
+    return false;
   } catch (const CLI::ParseError&) {
     const auto unknown = app_.remaining();  // the files seem to be missing, too, where a file's name begins with '-'
     if (unknown.empty()) throw;
     refuse_unknown(unknown.front(), written);
   }
-  settle();
-  return arguments_;
 }
 
 }  // namespace
@@ -525,6 +578,10 @@ std::vector<std::string> normalised(const std::vector<std::string>& written) {
 
 std::optional<Arguments> parse_arguments(const std::vector<std::string>& written) {
   return Parser().parse(written);
+}
+
+std::optional<Arguments> parse_align_arguments(const std::vector<std::string>& written) {
+  return Parser().parse_align(written);
 }
 
 }  // namespace sotto

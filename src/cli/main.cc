@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "models/error.h"
+#include "src/cli/align_command.h"
 #include "src/cli/arguments.h"
 #include "src/cli/bench_command.h"
 #include "src/cli/live_command.h"
 #include "src/cli/models_command.h"
 #include "src/cli/subtitles_command.h"
 #include "src/cli/transcribe_command.h"
+#include "src/cli/view_command.h"
 
 namespace {
 
@@ -38,6 +40,8 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
   sotto subtitles FILE.json        subtitles in another layout or format, without transcribing again
   sotto check FILE.srt             what breaks the rules of a layout
   sotto retime FILE.srt --shift 2  subtitles moved or stretched in time
+  sotto view FILE.json             a transcript as a page to read, hear and search
+  sotto align FILE TEXT            times for a transcript or subtitles that are there
   sotto models                     list, fetch, describe and remove models
   sotto bench                      this machine's limits, and each stage's share of them
   sotto --version
@@ -94,6 +98,8 @@ int run(std::vector<std::string> words) {
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
   if (first == "live") return run_command(std::move(words), sotto::live_command);
   if (first == "subtitles") return run_command(std::move(words), sotto::subtitles_command);
+  if (first == "align") return run_command(std::move(words), sotto::align_command);
+  if (first == "view") return run_command(std::move(words), sotto::view_command);
   if (first == "check") return run_command(std::move(words), sotto::check_command);
   if (first == "retime") return run_command(std::move(words), sotto::retime_command);
   if (first == "transcribe") words.erase(words.begin());

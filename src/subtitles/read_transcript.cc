@@ -5,6 +5,7 @@
 
 #include "models/error.h"
 #include "models/utf8.h"
+#include "src/coverage.h"
 #include "src/subtitles/read_text_file.h"
 
 namespace sotto {
@@ -56,6 +57,14 @@ Transcript transcript_of(const Json& json) {
     transcript.segments.push_back(segment_of(segment));
     transcript.segments.back().id = static_cast<int>(transcript.segments.size()) - 1;
   }
+  const auto coverage = json.find("coverage");
+  if (coverage != json.end() && coverage->is_array())
+    for (const Json& stretch : *coverage) {
+      const std::string kind = text(stretch, "kind");
+      for (const Fate fate : {Fate::transcribed, Fate::silence, Fate::skipped, Fate::low_confidence, Fate::failed})
+        if (kind == name(fate))
+          transcript.coverage.stretches.push_back({number(stretch, "start", 0), number(stretch, "end", 0), fate});
+    }
   return transcript;
 }
 

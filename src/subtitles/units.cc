@@ -20,14 +20,9 @@ bool parts_words(char32_t code) {
   return is_control(code) || (is_white_space(code) && code != 0xA0 && code != 0x2007 && code != 0x202F);
 }
 
-struct Part {
-  std::string text;
-  bool space;  // before it
-};
-
 // What stands between spaces. space: whether one came before the text; then whether one ends it.
-std::vector<Part> parts_of(std::string_view text, bool& space) {
-  std::vector<Part> parts;
+std::vector<WrittenWord> parts_of(std::string_view text, bool& space) {
+  std::vector<WrittenWord> parts;
   bool begins = true;
   while (!text.empty()) {
     const Character character = first_character(text);
@@ -52,36 +47,17 @@ bool is_written_without_spaces(char32_t code) {
          (code >= 0xF900 && code < 0xFB00) || (code >= 0xFF00 && code < 0xFFF0) || (code >= 0x20000 && code < 0x40000);
 }
 
-// The words of a text that nobody has timed: what stands between spaces, and each character of scripts without them.
-std::vector<Part> words_of(std::string_view text) {
-  std::vector<Part> words;
-  bool space = false;
-  for (const Part& part : parts_of(text, space)) {
-    bool first = true, alone = false;
-    for (const Grapheme& grapheme : graphemes_of(part.text)) {
-      const bool without_spaces = is_written_without_spaces(first_character(grapheme.bytes).code);
-      if (first || without_spaces || alone)
-        words.push_back({std::string(grapheme.bytes), first && part.space});
-      else
-        words.back().text += grapheme.bytes;
-      first = false;
-      alone = without_spaces;
-    }
-  }
-  return words;
-}
-
 // Takes the parts of one stretch of time into units: each gets a share by its length.
 class Collector {
  public:
   explicit Collector(int64_t end_ms) : end_ms_(end_ms) {}
 
-  void add(const std::vector<Part>& parts, int64_t start_ms, int64_t end_ms, const Unit& like) {
+  void add(const std::vector<WrittenWord>& parts, int64_t start_ms, int64_t end_ms, const Unit& like) {
     start_ms = std::clamp(start_ms, last_start_ms_, std::max(last_start_ms_, end_ms_));
     end_ms = std::clamp(end_ms, start_ms, std::max(start_ms, end_ms_));
     std::vector<TextSize> sizes;
     int total = 0, done = 0;
-    for (const Part& part : parts) total += sizes.emplace_back(size_of(part.text)).graphemes;
+    for (const WrittenWord& part : parts) total += sizes.emplace_back(size_of(part.text)).graphemes;
     for (size_t i = 0; i < parts.size(); ++i) {
       Unit unit = like;
       unit.word.text = parts[i].text;
@@ -112,7 +88,7 @@ std::vector<Unit> cut_to_width(std::vector<Unit> units, int columns) {
       cut.add({{unit.word.text, unit.space}}, unit.word.start_ms, unit.word.end_ms, unit);
       continue;
     }
-    std::vector<Part> pieces = {{"", unit.space}};
+    std::vector<WrittenWord> pieces = {{"", unit.space}};
     int width = 0;
     for (const Grapheme& grapheme : graphemes_of(unit.word.text)) {
       if (width > 0 && width + grapheme.columns > columns) {
@@ -129,6 +105,24 @@ std::vector<Unit> cut_to_width(std::vector<Unit> units, int columns) {
 
 }  // namespace
 
+std::vector<WrittenWord> written_words(std::string_view text) {
+  std::vector<WrittenWord> words;
+  bool space = false;
+  for (const WrittenWord& part : parts_of(text, space)) {
+    bool first = true, alone = false;
+    for (const Grapheme& grapheme : graphemes_of(part.text)) {
+      const bool without_spaces = is_written_without_spaces(first_character(grapheme.bytes).code);
+      if (first || without_spaces || alone)
+        words.push_back({std::string(grapheme.bytes), first && part.space});
+      else
+        words.back().text += grapheme.bytes;
+      first = false;
+      alone = without_spaces;
+    }
+  }
+  return words;
+}
+
 std::vector<Unit> units_of(const Transcript& transcript, int columns) {
   Collector collector(transcript.duration_s > 0 ? to_ms(transcript.duration_s) : INT64_MAX);
   std::map<std::string_view, int> speakers;
@@ -144,7 +138,7 @@ std::vector<Unit> units_of(const Transcript& transcript, int columns) {
     }
     if (segment.words.empty()) {
       like.word.probability = 0;
-      collector.add(words_of(segment.text), to_ms(segment.start_s), to_ms(segment.end_s), like);
+      collector.add(written_words(segment.text), to_ms(segment.start_s), to_ms(segment.end_s), like);
     }
     if (collector.units.size() == before) continue;
     // The text of two segments never runs together; whether a space parts it depends on the script.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct Unit {
   float break_cost = 0;  // of a line that begins with it: 0 behind a sentence, 1 between two words like any others
   bool begins_sentence = false;
 };
+
+struct WrittenWord {
+  std::string text;
+  bool space;  // before it
+};
+
+// The words of a text that nobody has timed: what stands between spaces, and each character of scripts without them.
+std::vector<WrittenWord> written_words(std::string_view text);
 
 // The words of all segments in order, stripped and without control characters, in times that never go back; words wider
 // than a line are cut between graphemes. A segment without words has its time shared out among its text's words by their

@@ -1,0 +1,240 @@
+// Times for a text that is there: what is matched to what, and then real speech with text missing and text too much.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "src/align/match.h"
+#include "src/align/plan.h"
+#include "src/align/retime_cues.h"
+#include "test_models.h"
+
+using namespace sotto;
+using nlohmann::json;
+
+namespace {
+
+std::vector<MatchWord> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<MatchWord> list;
+  for (std::string word; stream >> word;) list.push_back({matching_key(word), false});
+  return list;
+}
+
+std::vector<int> match(const std::string& a, const std::string& b) { return match_words(words(a), words(b)); }
+
+Segment spoken(const std::string& text, double start_s, double word_s = 0.3) {
+  Segment segment;
+  segment.text = " " + text;
+  segment.start_s = segment.end_s = start_s;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word; segment.end_s += word_s)
+    segment.words.push_back({segment.end_s, segment.end_s + word_s, " " + word, 0.9f});
+  return segment;
+}
+
+// What is planned: given words as they are, speech without a text in brackets.
+std::string plan(const std::vector<GivenText>& given_texts, const std::vector<Segment>& segments, double duration_s) {
+  Transcript recognised;
+  recognised.segments = segments;
+  const auto given = pieces_of(given_texts), heard = pieces_of(recognised);
+  const auto voiced = [&](double from_s, double until_s) {  // wherever a word was recognised, and from second 100 on
+    double sum_s = std::max(0.0, until_s - std::max(from_s, 100.0));
+    for (const TextPiece& piece : heard)
+      sum_s += std::max(0.0, std::min(until_s, piece.end_s) - std::max(from_s, piece.start_s));
+    return sum_s;
+  };
+  std::string text;
+  for (const PlannedPiece& piece : plan_pieces(given, heard, duration_s, voiced)) {
+    if (piece.given >= 0) text += given[piece.given].text;
+    else text.append(" [").append(heard[piece.recognised].text.substr(1)).append("]");
+  }
+  return text;
+}
+
+const std::string kClip = "librivox/sense_and_sensibility_01_austen_64kb-0880.wav";
+
+json golden_words(const std::string& audio) {
+  std::ifstream file(SOTTO_SOURCE_DIR "/tests/golden/tiny.en.words.jsonl");
+  for (std::string line; std::getline(file, line);)
+    if (const json clip = json::parse(line); clip["audio"] == audio) return clip;
+  return {};
+}
+
+struct Said {
+  std::string text;
+  double start_s, end_s;
+};
+
+std::vector<Said> words_of(const json& transcript) {
+  std::vector<Said> list;
+  for (const json& segment : transcript["segments"])
+    for (const json& word : segment["words"]) list.push_back({word["word"], word["start"], word["end"]});
+  return list;
+}
+
+// Runs sotto align, and gives its JSON.
+Ran align(const TemporaryFolder& folder, const std::string& text, const std::string& options) {
+  std::ofstream(folder.path() + "/text.txt") << text;
+  return run_sotto("align " + std::string(kTestSpeech) + "/" + kClip + " " + folder.path() + "/text.txt -m " +
+                   *test_model("tiny.en") + " --threads 1 " + options);
+}
+
+}  // namespace
+
+TEST_CASE("words are matched by their letters, whatever their case, marks, accents and width") {
+  CHECK(matching_key("“Café!”") == "cafe");
+  CHECK(matching_key("ＡＢＣ１２") == "abc12");
+  CHECK(matching_key("Straße") == "strasse");
+  CHECK(matching_key("—").empty());
+  CHECK(match("The cat sat.", "the CAT, sat") == std::vector{0, 1, 2});
+  CHECK(match("a b c", "") == std::vector{-1, -1, -1});
+  CHECK(match("", "a b").empty());
+  CHECK(likeness("colour", "color") > 0.8);
+  CHECK(likeness("colour", "wing") == doctest::Approx(0).epsilon(0.3));
+}
+
+TEST_CASE("a word taken for another stands for it; what is too much is left in one piece") {
+  CHECK(match("the weather is fine today", "the whether is fine today") == std::vector{0, 1, 2, 3, 4});
+  CHECK(match("one two and then not said at all three four", "one two three four") ==
+        std::vector{0, 1, -1, -1, -1, -1, -1, -1, 2, 3});
+  CHECK(match("one two three four", "one two and more of it three four") == std::vector{0, 1, 6, 7});
+}
+
+TEST_CASE("long texts are matched as short ones are, and in time about proportional to their length") {
+  std::string a, b;
+  std::vector<int> expected;
+  int in_b = 0;
+  for (int i = 0; i < 30000; ++i) {
+    const std::string word = "w" + std::to_string(i * 7919 % 5003) + (i % 3 ? "" : "x" + std::to_string(i));
+    const bool missing = i % 1000 < 20, other = i % 97 == 50;
+    a += word + " ";
+    expected.push_back(missing ? -1 : in_b);
+    if (!missing) b += (other ? word + "s " : word + " "), ++in_b;
+  }
+  const std::vector<int> found = match(a, b);
+  int different = 0;
+  for (size_t i = 0; i < found.size(); ++i) different += found[i] != expected[i];
+  CHECK(different < 30);
+}
+
+TEST_CASE("what is planned: what was said, what wasn't, and what was said without a text") {
+  const std::vector<Segment> heard = {spoken("It was a bright cold day.", 1), spoken("The clocks were striking thirteen.", 4)};
+  const auto texts = [](std::initializer_list<const char*> list) {
+    std::vector<GivenText> all;
+    for (const char* text : list) all.push_back({text, ""});
+    return all;
+  };
+  CHECK(plan(texts({" It was a bright cold day.", " The clocks were striking thirteen."}), heard, 10) ==
+        " It was a bright cold day. The clocks were striking thirteen.");
+  // Nobody spoke for as long as this would take.
+  CHECK(plan(texts({" It was a bright cold day.", " Nobody had expected that, of course.",
+                    " The clocks were striking thirteen."}), heard, 10) ==
+        " It was a bright cold day. The clocks were striking thirteen.");
+  CHECK(plan(texts({" The clocks were striking thirteen."}), heard, 10) ==
+        " [It] [was] [a] [bright] [cold] [day.] The clocks were striking thirteen.");
+  CHECK(plan(texts({" It was a light cold day.", " The clocks were striking 13."}), heard, 10) ==
+        " It was a light cold day. The clocks were striking 13.");
+  // A voice was heard for long enough, though nothing was recognised.
+  CHECK(plan(texts({" It was a bright cold day.", " The clocks were striking thirteen.", " And then some more of it."}),
+             heard, 105) == " It was a bright cold day. The clocks were striking thirteen. And then some more of it.");
+  CHECK(plan({}, heard, 10).find("[It] [was]") != std::string::npos);
+  CHECK(plan(texts({" Only this."}), {}, 10).empty());
+}
+
+TEST_CASE("marks stand with their words, and texts without spaces are matched by character") {
+  const auto pieces = pieces_of(std::vector<GivenText>{{" — Well, “yes” … he said !", ""}, {" ♪", ""}, {" 你好，世界。", ""}});
+  std::vector<std::string> found;
+  for (const TextPiece& piece : pieces) found.push_back(piece.text);
+  CHECK(found == std::vector<std::string>{" — Well,", " “yes” …", " he", " said !", " 你", "好，", "世", "界。"});
+  CHECK(pieces.back().segment == 2);
+}
+
+TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along where there is room") {
+  CueFile file = parse_cue_file("1\n00:00:01,000 --> 00:00:02,000\n<i>One two</i>\nthree.\n\n"
+                                "2\n00:00:03,000 --> 00:00:04,000\n[door]\n\n"
+                                "3\n00:00:05,000 --> 00:00:06,000\nFour.\n\n4\n00:00:06,100 --> 00:00:07,000\n[wind]\n\n"
+                                "5\n00:00:07,200 --> 00:00:08,000\nFive.\n\n");
+  const CueFile before = file;
+  std::vector<Segment> segments = {spoken("One two three.", 11), {}, spoken("Four.", 15), {}, spoken("Five.", 15.5)};
+  const SubtitleStyle style = resolve({}, "en");
+  const std::vector<int> kept = retime_by_words(file, segments, style);
+  CHECK(kept == std::vector{0, 1, 2, 4});
+  REQUIRE(file.cues.size() == 4);
+  CHECK(file.cues[0].start_ms == 11000);
+  CHECK(file.cues[0].end_ms >= 11900);
+  CHECK(file.cues[1].start_ms == 13000);
+  CHECK(file.cues[1].end_ms == 14000);
+  CHECK(file.cues[2].start_ms == 15000);
+  CHECK(file.cues[2].end_ms == 15500 - style.gap_ms);
+  CHECK(file.cues[3].text == std::vector<std::string>{"Five."});
+  CHECK(file.cues[0].text == std::vector<std::string>{"<i>One two</i>", "three."});
+  CHECK(moved_within(before, file, kept)(1500) > 11000);
+  const std::vector<Cue> cues = cues_of(file, segments, kept);
+  REQUIRE(cues[0].lines.size() == 2);
+  CHECK(cues[0].lines[0][1].text == " two");
+  CHECK(cues[0].lines[0][1].start_ms == 11300);
+  CHECK(cues[0].lines[1][0].start_ms == 11600);
+}
+
+TEST_CASE("a text gets the times that its words have when they are recognised") {
+  const TemporaryFolder folder;
+  const json clip = golden_words(kClip);
+  if (!test_model("tiny.en") || !std::filesystem::exists(std::string(kTestSpeech) + "/" + kClip) || clip.is_null()) return;
+  std::vector<Said> expected = words_of(clip);
+  std::string text;
+  for (const Said& word : expected) text += word.text;
+  const Ran whole = align(folder, text, "-f json --quiet");
+  REQUIRE(whole.status == 0);
+  CHECK(whole.err.find("not heard") == std::string::npos);
+  const std::vector<Said> found = words_of(json::parse(whole.out));
+  REQUIRE(found.size() == expected.size());
+  std::vector<double> apart_s;
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i].text == expected[i].text);
+    apart_s.push_back(std::abs(found[i].start_s - expected[i].start_s));
+  }
+  std::ranges::sort(apart_s);
+  CHECK(apart_s[apart_s.size() / 2] <= 0.05);
+  CHECK(apart_s[apart_s.size() * 9 / 10] <= 0.2);
+
+  // Without words in the middle, and with a sentence that nobody said.
+  const size_t n = expected.size(), from = n / 3, until = from + 5;
+  std::string other;
+  for (size_t i = 0; i < n; ++i)
+    if (i < from || i >= until) other += expected[i].text;
+  other += "\nThe submarine surfaced near the purple lighthouse at midnight.\n";
+  const Ran changed = align(folder, other, "-f json --quiet");
+  REQUIRE(changed.status == 0);
+  CHECK(changed.err.find("text.txt:2: not heard: \"The submarine surfaced near the purple lighthouse at midnight.\"") !=
+        std::string::npos);
+  CHECK(changed.err.find("there is no text for") != std::string::npos);
+  const std::vector<Said> rest = words_of(json::parse(changed.out));
+  REQUIRE(rest.size() == n - 5);
+  int far = 0;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const Said& same = expected[i < from ? i : i + 5];
+    far += std::abs(rest[i].start_s - same.start_s) > 0.15;
+  }
+  CHECK(far <= 2);
+}
+
+TEST_CASE("what can't be aligned is said") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/empty.txt") << " \n\n";
+  const Ran empty = run_sotto("align x.wav " + folder.path() + "/empty.txt");
+  CHECK(empty.status == 1);
+  CHECK(empty.err.find("holds no text to align") != std::string::npos);
+  CHECK(run_sotto("align x.wav").status == 2);
+  CHECK(run_sotto("align x.wav y.txt -f srt,vtt").status == 2);
+  CHECK(run_sotto("align x.wav y.txt -f doc").status == 2);
+  CHECK(run_sotto("align x.wav y.txt --channels split").status == 2);
+  CHECK(run_sotto("align --help").out.find("AUDIO TEXT") != std::string::npos);
+}
