@@ -204,7 +204,9 @@ TEST_CASE("no text can break a file's structure") {
   SUBCASE("an arrow is no line of times") {
     for (const char* arrow : {"a --> b", "a ---> b", "a -------> b"}) {
       CHECK(holds(render_one(arrow, Format::srt), "\na -> b\n"));
-      CHECK(holds(render_one(arrow, Format::vtt), "\na -&gt; b\n"));
+      std::string escaped = arrow;
+      escaped.replace(escaped.find('>'), 1, "&gt;");
+      CHECK(holds(render_one(arrow, Format::vtt), "\n" + escaped + "\n"));
       CHECK(holds(render_one(arrow, Format::txt), arrow));
     }
     CHECK(holds(render_one("a -- > <- b", Format::srt), "\na -- > <- b\n"));
