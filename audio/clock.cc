@@ -22,8 +22,10 @@ WallClock::WallClock(double speed) : speed_(speed), start_s_(wall_s()) {}
 double WallClock::now_s() const { return (wall_s() - start_s_) * speed_; }
 
 void WallClock::wait_until(double time_s) {
-  const double left_s = (time_s - now_s()) / speed_;
-  if (left_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(left_s));
+  const double before_s = now_s();
+  if (time_s <= before_s) return;
+  std::this_thread::sleep_for(std::chrono::duration<double>((time_s - before_s) / speed_));
+  waited_s_ += now_s() - before_s;
 }
 
 ComputingClock::ComputingClock(int threads) : threads_(threads), start_s_(processor_time_s()) {}

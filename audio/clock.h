@@ -8,6 +8,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual double now_s() const = 0;              // since the clock was made
   virtual void wait_until(double time_s) = 0;
+  virtual double waited_s() const = 0;  // in all
 };
 
 // The wall's, or one that goes `speed` times as fast.
@@ -16,9 +17,10 @@ class WallClock : public Clock {
   explicit WallClock(double speed = 1);
   double now_s() const override;
   void wait_until(double time_s) override;
+  double waited_s() const override { return waited_s_; }
 
  private:
-  double speed_, start_s_;
+  double speed_, start_s_, waited_s_ = 0;
 };
 
 // Waiting takes no time, and computing takes the processor time of this process, divided by its threads: what a machine
@@ -29,6 +31,7 @@ class ComputingClock : public Clock {
   explicit ComputingClock(int threads);
   double now_s() const override;
   void wait_until(double time_s) override;
+  double waited_s() const override { return waited_s_; }
 
  private:
   int threads_;

@@ -27,4 +27,8 @@ class LiveSource {
 // A file, played by a clock. The clock must live as long as this. Throws Error for what can't be opened.
 std::unique_ptr<LiveSource> play_file(const std::string& path, const DecodeOptions& options, Clock& clock);
 
+// A pipe, a device or a stream from a network ("-": standard input), decoded as it arrives. What can't be opened or
+// decoded shows in read().
+std::unique_ptr<LiveSource> listen_to_pipe(const std::string& path, const DecodeOptions& options);
+
 }  // namespace sotto

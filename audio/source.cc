@@ -176,7 +176,9 @@ void Source::open(const std::string& url, const DecodeOptions& options) {
     throw Error(name_ + " can't be read from a pipe because its index is at the end, after the sound: " +
                 "give the file's name instead");
   }
-  avformat_find_stream_info(context, nullptr);  // a failure shows as a stream without parameters
+  // Of headerless sound all is known, and a pipe would have to bring half a second of it first. A failure shows as a stream
+  // without parameters.
+  if (options.raw.empty() || regular_file_) avformat_find_stream_info(context, nullptr);
 }
 
 // MP4 and its kin say where the sound lies in an index. Behind the sound it comes too late for what can't go back.

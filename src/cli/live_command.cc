@@ -6,14 +6,21 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "audio/microphone.h"
+#include "kernels/cuda/cuda_network.h"
 #include "models/catalog.h"
 #include "models/error.h"
 #include "models/languages.h"
 #include "src/cli/arguments.h"
+#include "src/cli/live_evaluate.h"
+#include "src/live/kept_sound.h"
 #include "src/live/live.h"
+#include "src/writers.h"
 
 namespace sotto {
 namespace {
@@ -24,8 +31,12 @@ struct LiveArguments {
   NetworkOptions network{.max_rows = 1};
   LiveOptions live;
   DecodeOptions decoding;
+  std::string microphone;  // name or number; empty: the default one
+  std::string pipe;      // to read; "-": standard input
   std::string realtime;  // a file to play
   double speed = 1;      // of its clock
+  bool refine = false;
+  EvaluateArguments evaluate;
   bool quiet = false;
 };
 
@@ -95,14 +106,55 @@ void add_what(CLI::App& app, LiveArguments& arguments) {
       ->group("Context");
 }
 
+// When text is committed: later is more often right.
+void add_commit(CLI::App& app, LiveArguments& arguments) {
+  const std::string group = "When text is committed";
+  LiveOptions& live = arguments.live;
+  const auto milliseconds = [&app, &group](const std::string& name, int& value, const std::string& help) {
+    app.add_option(name, value, help)->check(CLI::Range(0, 30000))->capture_default_str()->group(group);
+  };
+  milliseconds("--margin-ms", live.commit.margin_ms, "words so long before the end of the sound");
+  milliseconds("--stable-ms", live.commit.stable_ms, "... if they were said the same while so much sound came in");
+  milliseconds("--doubt-ms", live.commit.doubt_ms, "... while so much came in, where a part of the word isn't probable");
+  milliseconds("--sure-ms", live.commit.sure_ms, "... or, whatever was said before, so long before its end");
+  app.add_option("--pause-ms", live.gate.pause_ms, "silence that ends an utterance, and commits all of it")
+      ->check(CLI::Range(100, 5000))
+      ->capture_default_str()
+      ->group(group);
+}
+
 void add_source(CLI::App& app, LiveArguments& arguments) {
   const std::string group = "Sound";
+  app.add_option("--mic", arguments.microphone,
+                 "a microphone, by its name, a part of that or its number: 'sotto devices' (the default one)")
+      ->type_name("NAME|n")
+      ->group(group);
+  app.add_option("PIPE", arguments.pipe, "'-': standard input, any container or raw sound; or a pipe, a device, a URL")
+      ->group(group);
+  app.add_option_function<std::string>(
+         "--raw",
+         [&arguments](const std::string& written) {
+           try {
+             check_raw(written);
+           } catch (const Error& error) {
+             throw CLI::ValidationError("--raw", error.what());
+           }
+           arguments.decoding.raw = written;
+         },
+         "it has no header: sample format, rate and channels, for example s16le:16000:1")
+      ->type_name("FORMAT:RATE:CHANNELS")
+      ->group(group);
   app.add_option("--realtime", arguments.realtime, "a file, played as fast as it was spoken")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--speed", arguments.speed, "... or so many times as fast (1)")
       ->check(CLI::Range(0.1, 1000.0))
       ->group(group);
+}
+
+void add_output(CLI::App& app, LiveArguments& arguments) {
+  const std::string group = "Output";
+  app.add_flag("--refine", arguments.refine, "at the end transcribe all of it once more, as sotto FILE does")->group(group);
 }
 
 void add_running(CLI::App& app, LiveArguments& arguments) {
@@ -118,7 +170,7 @@ void add_running(CLI::App& app, LiveArguments& arguments) {
   app.add_option("--engine", network.engine, "which network runs (auto)")
       ->check(CLI::IsMember({"auto", "cpu", "reference"}))
       ->group(group);
-  app.add_option("--precision", network.precision, "of the network's arithmetic (auto)")
+  app.add_option("--precision", network.precision, "of the network's arithmetic (auto: int8 on a processor)")
       ->check(CLI::IsMember({"auto", "f32", "f16", "bf16", "int8"}))
       ->group(group);
   app.add_option("--isa", network.isa, "instruction set of the processor's kernels (auto)")->group(group);
@@ -131,7 +183,10 @@ bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_source(app, arguments);
   add_what(app, arguments);
+  add_commit(app, arguments);
+  add_output(app, arguments);
   add_running(app, arguments);
+  add_evaluate_options(app, arguments.evaluate);
   std::vector<std::string> words = normalised(written);
   std::reverse(words.begin(), words.end());  // as CLI11 wants it
   try {
@@ -140,10 +195,40 @@ bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
     app.exit(help);
     return false;
   }
-  if (arguments.realtime.empty())
-    throw CLI::ValidationError("live", "there is nothing to listen to; name a file by --realtime");
+  const int n_sources = !arguments.pipe.empty() + !arguments.realtime.empty() + !arguments.microphone.empty() +
+                        !arguments.evaluate.files.empty();
+  if (n_sources > 1)
+    throw CLI::ValidationError("live", "there is one thing to listen to: a microphone, a pipe, --realtime or --evaluate");
   arguments.fetch.quiet = arguments.quiet;
   return true;
+}
+
+// Every pass encodes a window, so on a processor captions take the arithmetic that does it two or three times as fast.
+NetworkOptions quick(NetworkOptions network) {
+  const bool any = network.device.empty() || network.device == "auto";
+  const bool gpu = network.device.starts_with("cuda") || (any && network.isa.empty() && cuda::available());
+  if (!gpu && network.engine != "reference" && (network.precision.empty() || network.precision == "auto"))
+    network.precision = "int8";
+  return network;
+}
+
+std::unique_ptr<LiveSource> open_source(const LiveArguments& arguments, Clock& clock) {
+  if (!arguments.realtime.empty()) return play_file(arguments.realtime, arguments.decoding, clock);
+  if (!arguments.pipe.empty()) return listen_to_pipe(arguments.pipe, arguments.decoding);
+  return listen_to_microphone(arguments.microphone);
+}
+
+// With the beams and the precision that files are transcribed with.
+void refine(const LiveArguments& arguments, Engine& live, const KeptSound& kept) {
+  TranscribeOptions options = arguments.live.text;
+  NetworkOptions network = arguments.network;
+  network.max_rows = std::max(options.sampling.beam_size, options.sampling.best_of);
+  live.network.reset();
+  live.network = open_network(live.weights, network);
+  live.vad->reset();
+  const Transcript transcript = transcribe(live, kept.sound(), options, {});
+  for (const Segment& segment : transcript.segments)
+    if (const std::string line = terminal_line(segment); !line.empty()) std::printf("%s\n", line.c_str());
 }
 
 }  // namespace
@@ -152,18 +237,30 @@ int live_command(const std::vector<std::string>& written) {
   LiveArguments arguments;
   if (!parse(written, arguments)) return 0;
   WallClock clock(arguments.speed);
-  const std::unique_ptr<LiveSource> source = play_file(arguments.realtime, arguments.decoding, clock);
+  std::unique_ptr<LiveSource> source;  // first of all, so that what is said while the model loads is kept
+  if (arguments.evaluate.files.empty()) source = open_source(arguments, clock);
   arguments.network.warn = [](const std::string& sentence) {
     std::fprintf(stderr, "sotto: warning: %s\n", sentence.c_str());
   };
-  Engine engine = open_engine(locate_model(arguments.model, arguments.fetch), arguments.network);
+  Engine engine = open_engine(locate_model(arguments.model, arguments.fetch), quick(arguments.network));
   engine.vad = std::make_unique<Vad>(locate_vad(arguments.fetch));
   if (!arguments.quiet)
     std::fprintf(stderr, "sotto " SOTTO_VERSION ": %s on %s\n", engine.weights->name.c_str(),
                  engine.network->description().c_str());
+  if (!source) {
+    evaluate_live(arguments.evaluate, engine, arguments.live, arguments.network, locate_vad(arguments.fetch));
+    return 0;
+  }
   catch_interrupts();
   Lines lines;
-  caption(engine, *source, arguments.live, lines, {.stopped = [] { return interrupted.load(); }});
+  std::optional<KeptSound> kept;
+  if (arguments.refine) kept.emplace();
+  LiveListener listener;
+  listener.stopped = [] { return interrupted.load(); };
+  if (kept) listener.sound = [&kept](std::span<const float> sound) { kept->push(sound); };
+  caption(engine, *source, arguments.live, lines, listener);
+  source.reset();  // the microphone is let go of
+  if (kept) refine(arguments, engine, *kept);
   return 0;
 }
 

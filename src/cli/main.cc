@@ -14,6 +14,7 @@
 #include "src/cli/align_command.h"
 #include "src/cli/arguments.h"
 #include "src/cli/bench_command.h"
+#include "src/cli/devices_command.h"
 #include "src/cli/live_command.h"
 #include "src/cli/models_command.h"
 #include "src/cli/subtitles_command.h"
@@ -96,6 +97,7 @@ int run(std::vector<std::string> words) {
   }
   if (first == "models") return subcommand(std::move(words), sotto::add_models_command);
   if (first == "bench") return subcommand(std::move(words), sotto::add_bench_command);
+  if (first == "devices") return run_command(std::move(words), sotto::devices_command);
   if (first == "live") return run_command(std::move(words), sotto::live_command);
   if (first == "subtitles") return run_command(std::move(words), sotto::subtitles_command);
   if (first == "align") return run_command(std::move(words), sotto::align_command);

@@ -19,8 +19,22 @@ constexpr int64_t kLookBack = kSampleRate * 3 / 2;     // a shorter pause doesn'
 constexpr double kFull_s = 27;                         // a window that is longer loses its beginning
 constexpr double kEnough_s = 12;                       // a pause after that ends the window
 constexpr double kTokensPerSecond = 8;                 // more than anybody says
+constexpr int kLeastRoom = 100;                        // tokens of the decoder's context for what is new
+constexpr int64_t kForget = 8 * kSampleRate;           // a silence after which what was said is no context any more
+constexpr int64_t kListenAgain = 2 * kSampleRate;      // ... after which another language may be spoken
+constexpr double kSpeechForLanguage_s = 2;             // before one is taken for certain
+constexpr int kWordEnd = 15;                           // frames from where a word is looked at to its end, at most
+constexpr int kQuietChunks = 4;                        // in a row are a place where the window can be cut
+constexpr double kKeepBehindCut_s = 5, kKeepOfWindow_s = 8;  // a cut is so far from the window's end and beginning
 constexpr double kBehind_s = 1;                        // sound that waits for longer is worth a word
 constexpr int kBacklog = kSampleRate;                  // with more sound to come at once, a pause isn't passed by itself
+
+// Those that the user named, and timestamps, which no pass asks for.
+std::shared_ptr<const TokenSet> never_sampled(const std::string& written, const Tokenizer& tokenizer) {
+  TokenSet set = *suppressed_tokens(written, tokenizer);
+  for (int i = 0; i < kTimestamps; ++i) add_token(set, tokenizer.special().first_timestamp + i);
+  return std::make_shared<TokenSet>(std::move(set));
+}
 
 }  // namespace
 
@@ -31,13 +45,14 @@ Captioner::Captioner(Engine& engine, Listen listen, const LiveOptions& options, 
       output_(output),
       spoken_(fit_to_model(options.text, engine.weights->dims, engine.tokenizer,
                            [&output](const std::string& sentence) { output.notice(0, sentence); })),
-      suppress_(suppressed_tokens(options.text.sampling.suppress_tokens, engine.tokenizer)),
+      suppress_(never_sampled(options.text.sampling.suppress_tokens, engine.tokenizer)),
       gate_(options.gate),
       window_(engine.weights->dims.mel_bins),
       history_(prompt_texts(engine.tokenizer, options.text.prompt,
                             [&output](const std::string& sentence) { output.notice(0, sentence); }),
                options.text.prompt.carry_initial),
       language_(spoken_.language),
+      language_open_(spoken_.language.empty()),
       vote_(options.text.languages) {}
 
 double Captioner::heard_s() const { return static_cast<double>(window_.end()) / kSampleRate; }
@@ -54,23 +69,31 @@ void Captioner::hear(std::span<const float> samples, const std::function<double(
   waiting_.erase(waiting_.begin(), waiting_.begin() + std::ssize(whole));
   const double new_s = static_cast<double>(window_.end() - std::max(passed_, window_.first())) / kSampleRate;
   if (gate_.speaking() && new_s >= options_.least_new_s) pass(Goes::on);
+  waiting_s_ = nullptr;
 }
 
 void Captioner::take_chunk(std::span<const float> chunk, float probability, bool more) {
   window_.push(chunk);
+  note_quiet(probability);
+  const int64_t last_voice = gate_.voice_end();
   const SpeechGate::Event event = gate_.push(probability);
-  const bool unpassed = passed_ < gate_.voice_end();
+  const bool unpassed = passed_ < last_voice || !tail_.empty();
   if (event == SpeechGate::Event::onset) {
     if (window_.length_s() > kEnough_s && !unpassed) restart(gate_.onset() - kPreRoll);
+    if (gate_.onset() - last_voice > kForget) history_.forget();
+    language_open_ |= spoken_.language.empty() && gate_.onset() - last_voice > kListenAgain;
   } else if (event == SpeechGate::Event::pause) {
     if (!more) pass(Goes::to_its_end);
-  } else if (!gate_.speaking() && window_.end() - gate_.voice_end() > kLookBack) {
+  } else if (!gate_.speaking() && window_.end() - last_voice > kLookBack) {
     if (unpassed) pass(Goes::to_its_end);
     restart(window_.end() - kPreRoll);
   }
-  if (window_.length_s() >= kFull_s) {
-    pass(Goes::on);
-  }
+  if (window_.length_s() >= kFull_s) pass(Goes::on);
+}
+
+void Captioner::note_quiet(float probability) {
+  n_quiet_ = probability < options_.gate.end_threshold ? n_quiet_ + 1 : 0;
+  if (n_quiet_ == kQuietChunks) quiet_.push_back(window_.end() - int64_t{kQuietChunks} * kVadChunk / 2);
 }
 
 // The window begins anew; what was said in it is context from now on.
@@ -78,6 +101,7 @@ void Captioner::restart(int64_t sample) {
   history_.append(said_);
   said_.clear();
   tail_.clear();
+  quiet_.clear();
   window_.begin_at(std::max(sample, window_.first()));
 }
 
@@ -87,27 +111,32 @@ void Captioner::pass(Goes goes) {
   passed_ = window_.end();
   const float* mel = mel_.values.data();
   engine_.network->encode({&mel, 1}, {&kSlot, 1});
-  if (language_.empty()) find_language();
+  if (language_open_) find_language(goes);
 
   const Guess guess = look(n_frames);
-  std::vector<GuessedWord> words = words_of(guess, engine_.tokenizer, language_);
-  const ThresholdOptions& thresholds = options_.text.thresholds;
-  const bool silence = thresholds.no_speech && guess.no_speech_prob > *thresholds.no_speech &&
-                       thresholds.log_prob && guess.avg_log_prob < *thresholds.log_prob;
   if (guess.looped) history_.forget();
-  if (silence || guess.looped) words.clear();
-  const size_t n = goes == Goes::to_its_end
-                       ? words.size()
-                       : committable(words, tail_, guess.ended, n_frames / 2, options_.commit);
+  std::vector<GuessedWord> words;
+  if (!is_silence(guess)) words = words_of(guess, engine_.tokenizer, spoken_.translate ? "en" : language_);
+  compare_with(tail_, heard_s(), words);
+  const bool to_the_end = goes == Goes::to_its_end;
+  size_t n = words.size();
+  if (!to_the_end) n = committable(words, guess.ended, n_frames / 2, heard_s(), options_.commit);
+  if (language_open_) n = 0;
   commit(words, n);
   tail_ = std::move(words);
 
   CaptionUpdate update;
   update.committed = std::exchange(new_words_, {});
-  for (const GuessedWord& word : tail_) update.tail.push_back(timed(word));
-  update.ends_utterance = goes == Goes::to_its_end;
+  for (size_t i = 0; i < tail_.size(); ++i) update.tail.push_back(timed(tail_, i));
+  update.ends_utterance = to_the_end;
   tell(std::move(update));
   if (window_.length_s() >= kFull_s) make_room(n_frames);
+}
+
+bool Captioner::is_silence(const Guess& guess) const {
+  const ThresholdOptions& thresholds = options_.text.thresholds;
+  return thresholds.no_speech && guess.no_speech_prob > *thresholds.no_speech && thresholds.log_prob &&
+         guess.avg_log_prob < *thresholds.log_prob;
 }
 
 Guess Captioner::look(int n_frames) {
@@ -122,55 +151,93 @@ Guess Captioner::look(int n_frames) {
 }
 
 std::vector<int> Captioner::prompt() const {
-  std::vector<int> prompt = whole_prompt(history_.tokens(), engine_.tokenizer.special(),
-                                         engine_.tokenizer.language_token(language_), spoken_.translate);
-  prompt.push_back(engine_.tokenizer.special().no_timestamps);
-  prompt.insert(prompt.end(), said_.begin(), said_.end());
+  const SpecialTokens& special = engine_.tokenizer.special();
+  const int language = engine_.tokenizer.language_token(language_);
+  const auto with = [&](std::span<const int> history) {
+    std::vector<int> prompt = whole_prompt(history, special, language, spoken_.translate);
+    prompt.push_back(special.no_timestamps);
+    prompt.insert(prompt.end(), said_.begin(), said_.end());
+    return prompt;
+  };
+  std::vector<int> prompt = with(history_.tokens());
+  if (prompt.size() + kLeastRoom > kTextContext) prompt = with({});
   return prompt;
 }
 
-void Captioner::find_language() {
+// Until there was enough speech nothing is certain, and nothing is committed, unless that is all that comes.
+void Captioner::find_language(Goes goes) {
   const std::vector<std::vector<int>> prompts = {{engine_.tokenizer.special().sot}};
   const Settings settings;
   const auto log_probs = engine_.network->begin({&kSlot, 1}, prompts, {&settings, 1}).front().language_log_probs;
   engine_.network->stop(kSlot);
-  vote_.hear(log_probs, window_.length_s());
-  language_ = vote_.result().code;
+  const double speech_s = static_cast<double>(window_.end() - std::max(gate_.onset(), window_.first())) / kSampleRate;
+  const std::string heard = vote_.of_window(log_probs, speech_s);
+  if (!language_.empty() && heard != language_) history_.forget();
+  language_ = heard;
+  if (speech_s < kSpeechForLanguage_s && goes == Goes::on) return;
+  vote_.hear(log_probs, speech_s);
+  language_open_ = false;
 }
 
 void Captioner::commit(std::vector<GuessedWord>& words, size_t n) {
   for (size_t i = 0; i < n; ++i) {
-    new_words_.push_back(timed(words[i]));
+    new_words_.push_back(timed(words, i));
     said_until_s_ = new_words_.back().end_s;
     said_.insert(said_.end(), words[i].tokens.begin(), words[i].tokens.end());
   }
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
-// Drops the older part of a full window, with the text that belongs to it.
-void Captioner::make_room(int n_frames) {
+// When each committed word of the window begins, in seconds from the window's beginning, and when the last one ends.
+std::vector<double> Captioner::said_times_s(int n_frames) {
   const SpecialTokens& special = engine_.tokenizer.special();
   std::vector<int> tokens = whole_prompt({}, special, engine_.tokenizer.language_token(language_), spoken_.translate);
+  const int before_text = static_cast<int>(tokens.size());
   tokens.push_back(special.no_timestamps);
-  const int first = static_cast<int>(tokens.size()) - 1;
   tokens.insert(tokens.end(), said_.begin(), said_.end());
   tokens.push_back(special.eot);
-  const std::vector<double> times = token_times_s(engine_.network->align(kSlot, tokens, n_frames / 2), first);
-  size_t cut = 0;
-  const auto split = split_into_words(said_, engine_.tokenizer, language_);
-  for (const WordTokens& word : split)
-    if (times[word.end] < window_.length_s() - 10) cut = word.end;
-  const int64_t at = window_.first() + static_cast<int64_t>(times[cut] * kSampleRate);
-  history_.append(std::span(said_).first(cut));
-  said_.erase(said_.begin(), said_.begin() + static_cast<std::ptrdiff_t>(cut));
-  window_.begin_at(cut > 0 ? at : window_.end() - kPreRoll);
+  return token_times_s(engine_.network->align(kSlot, tokens, n_frames / 2), before_text);
 }
 
-Word Captioner::timed(const GuessedWord& word) const {
+// Drops the older part of a full window, with the text that belongs to it; all of it if there is no text.
+void Captioner::make_room(int n_frames) {
+  const auto words = split_into_words(said_, engine_.tokenizer, language_);
+  const std::vector<double> times_s = words.empty() ? std::vector<double>() : said_times_s(n_frames);
+  const int64_t cut = words.empty() ? -1 : place_to_cut(words, times_s);
+  if (cut < 0) return restart(window_.end() - kPreRoll);
+  const double cut_s = static_cast<double>(cut - window_.first()) / kSampleRate;
+  int n = 0;
+  for (const WordTokens& word : words)
+    if (times_s[word.begin] < cut_s) n = word.end;
+  history_.append(std::span(said_).first(n));
+  said_.erase(said_.begin(), said_.begin() + n);
+  window_.begin_at(cut);
+  std::erase_if(quiet_, [cut](int64_t sample) { return sample <= cut; });
+}
+
+// The last quiet place inside of the committed text, else the last boundary of its words; negative: there is none.
+int64_t Captioner::place_to_cut(std::span<const WordTokens> words, const std::vector<double>& times_s) const {
+  const int64_t least = window_.first() + static_cast<int64_t>(kKeepOfWindow_s * kSampleRate);
+  const int64_t committed_until = window_.first() + static_cast<int64_t>(times_s[words.back().end] * kSampleRate);
+  const int64_t most = std::min(window_.end() - static_cast<int64_t>(kKeepBehindCut_s * kSampleRate), committed_until);
+  for (size_t i = quiet_.size(); i-- > 0;)
+    if (quiet_[i] >= least && quiet_[i] <= most) return quiet_[i];
+  for (size_t i = words.size(); i-- > 0;) {
+    const int64_t at = window_.first() + static_cast<int64_t>(times_s[words[i].begin] * kSampleRate);
+    if (at >= least && at <= most) return at;
+  }
+  return committed_until > window_.first() ? std::min(committed_until, window_.end()) : -1;
+}
+
+// A word ends where the next one begins, unless there is a pause.
+Word Captioner::timed(std::span<const GuessedWord> words, size_t i) const {
+  const GuessedWord& word = words[i];
   const double first_s = static_cast<double>(window_.first()) / kSampleRate;
+  int end = word.last_frame + kWordEnd;
+  if (i + 1 < words.size()) end = std::min(end, std::max(words[i + 1].first_frame, word.last_frame + 1));
   Word timed;
   timed.start_s = std::max(said_until_s_, first_s + word.first_frame * kFrame / double(kSampleRate));
-  timed.end_s = std::max(timed.start_s, first_s + (word.last_frame + 1) * kFrame / double(kSampleRate));
+  timed.end_s = std::max(timed.start_s, std::min(heard_s(), first_s + end * kFrame / double(kSampleRate)));
   timed.text = word.text;
   timed.probability = word.probability;
   return timed;
@@ -185,7 +252,12 @@ void Captioner::tell(CaptionUpdate update) {
 }
 
 void Captioner::finish() {
-  if (window_.end() > passed_ && passed_ < gate_.voice_end()) pass(Goes::to_its_end);
+  if (!waiting_.empty()) {
+    waiting_.resize(kVadChunk);
+    take_chunk(waiting_, listen_(waiting_).front(), true);
+    waiting_.clear();
+  }
+  if (passed_ < gate_.voice_end() || !tail_.empty()) pass(Goes::to_its_end);
 }
 
 }  // namespace sotto

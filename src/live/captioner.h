@@ -21,6 +21,7 @@
 #include "src/options.h"
 #include "src/prompt.h"
 #include "src/transcribe.h"
+#include "src/word_split.h"
 
 namespace sotto {
 
@@ -52,13 +53,17 @@ class Captioner {
  private:
   enum class Goes { on, to_its_end };  // the utterance
   void take_chunk(std::span<const float> chunk, float probability, bool more);
+  void note_quiet(float probability);
   void restart(int64_t sample);
   void pass(Goes goes);
   Guess look(int n_frames);
-  void find_language();
+  bool is_silence(const Guess& guess) const;
+  void find_language(Goes goes);
   void commit(std::vector<GuessedWord>& words, size_t n);
   void make_room(int n_frames);
-  Word timed(const GuessedWord& word) const;
+  int64_t place_to_cut(std::span<const WordTokens> words, const std::vector<double>& times_s) const;
+  std::vector<double> said_times_s(int n_frames);
+  Word timed(std::span<const GuessedWord> words, size_t i) const;
   void tell(CaptionUpdate update);
   std::vector<int> prompt() const;
 
@@ -74,9 +79,12 @@ class Captioner {
   LiveWindow window_;
   Mel mel_;
   int64_t passed_ = 0;                  // end of the sound that the last pass looked at
+  int n_quiet_ = 0;                     // chunks of silence in a row
+  std::vector<int64_t> quiet_;          // samples in the window at which it was quiet
 
   PromptHistory history_;
-  std::string language_;                // of the utterance; empty: to be found
+  std::string language_;                // of the utterance
+  bool language_open_;                  // it is yet to be found
   LanguageVote vote_;
   std::vector<int> said_;               // tokens committed in the window
   std::vector<GuessedWord> tail_;       // of the last pass

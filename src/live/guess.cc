@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/live/score.h"
 #include "src/loop_guard.h"
 #include "src/options.h"
 #include "src/word_split.h"
@@ -12,11 +13,19 @@ namespace {
 
 constexpr int kLoopTimes = 4;    // people say a word three times, and hardly anything more often
 constexpr int kLoopTokens = 8;
+constexpr int kFrameMs = 20;     // an encoder position
 
 // The best token of a greedy step that goes on.
 void append(Guess& guess, const Progress& progress) {
   const SampledRow& row = progress.rows.front();
   guess.tokens.push_back({row.token, progress.most_attended, row.log_prob});
+}
+
+// Takes away all that is said over and over.
+void cut_loop(Guess& guess, const std::vector<int>& text) {
+  const Repetition found = repetition_at_end(text);
+  const size_t n = static_cast<size_t>(found.n_text) * found.times;
+  guess.tokens.resize(guess.tokens.size() - std::min(n, guess.tokens.size()));
 }
 
 bool belongs_to_word_before(const std::string& text) {
@@ -47,13 +56,13 @@ Guess decode_guess(Network& network, int slot, std::vector<int> prompt, const Se
       text.push_back(guess.tokens.back().token);
     }
     guess.looped = guard.loops(progress) || ends_in_loop(text);
-    if (guess.looped && !finished) {
-      network.stop(slot);
-      break;
-    }
+    if (!guess.looped) continue;
+    if (!finished) network.stop(slot);
+    finished = true;
+    cut_loop(guess, text);
   }
   const Hypothesis best = network.hypotheses(slot).front();
-  guess.ended = best.finished;
+  guess.ended = best.finished && !guess.looped;
   guess.avg_log_prob = best.sum_log_prob / static_cast<double>(best.tokens.size() + 1);
   return guess;
 }
@@ -70,21 +79,31 @@ std::vector<GuessedWord> words_of(const Guess& guess, const Tokenizer& tokenizer
       word.tokens.push_back(tokens[i]);
       word.first_frame = std::min(word.first_frame, guess.tokens[i].frame);
       word.last_frame = std::max(word.last_frame, guess.tokens[i].frame);
-      word.probability += std::exp(guess.tokens[i].log_prob);
+      const float probability = std::exp(guess.tokens[i].log_prob);
+      word.probability += probability;
+      word.least_probability = std::min(word.least_probability, probability);
     }
   }
   for (GuessedWord& word : words) word.probability /= static_cast<float>(word.tokens.size());
   return words;
 }
 
-size_t committable(std::span<const GuessedWord> words, std::span<const GuessedWord> before, bool ended, int n_frames,
-                   const CommitRules& rules) {
-  const size_t whole = ended || words.empty() ? words.size() : words.size() - 1;
+void compare_with(std::span<const GuessedWord> before, double heard_s, std::vector<GuessedWord>& words) {
   bool agreed = true;
+  for (size_t i = 0; i < words.size(); ++i) {
+    agreed = agreed && i < before.size() && plain_words(before[i].text) == plain_words(words[i].text);
+    words[i].since_s = agreed ? before[i].since_s : heard_s;
+  }
+}
+
+size_t committable(std::span<const GuessedWord> words, bool ended, int n_frames, double heard_s, const CommitRules& rules) {
+  const size_t whole = ended || words.empty() ? words.size() : words.size() - 1;
   size_t n = 0;
   for (; n < whole; ++n) {
-    agreed = agreed && n < before.size() && before[n].text == words[n].text;
-    if (words[n].last_frame >= n_frames - (agreed ? rules.agreed_frames : rules.sure_frames)) break;
+    const int wanted_ms = words[n].least_probability >= rules.probable ? rules.stable_ms : rules.doubt_ms;
+    const bool stable = (heard_s - words[n].since_s) * 1000 >= wanted_ms;
+    const int margin = (stable ? rules.margin_ms : rules.sure_ms) / kFrameMs;
+    if (words[n].last_frame >= n_frames - margin) break;
   }
   return n;
 }

@@ -20,7 +20,7 @@ struct GuessedToken {
 struct Guess {
   std::vector<GuessedToken> tokens;  // text that follows what is committed
   bool ended = false;                // by end-of-transcript, not by the limit
-  bool looped = false;               // says the same again and again
+  bool looped = false;               // said the same again and again, which is left out
   double no_speech_prob = 0;
   double avg_log_prob = 0;           // end-of-transcript included
 };
@@ -36,21 +36,30 @@ struct GuessedWord {
   std::vector<int> tokens;
   int first_frame = 0, last_frame = 0;  // the least and the largest that its tokens were sampled at
   float probability = 0;                // mean of its tokens
+  float least_probability = 1;          // ... and that of the one that is least sure
+  double since_s = 0;                   // how much sound was there when passes began to agree on it and all before it
 };
 
 std::vector<GuessedWord> words_of(const Guess& guess, const Tokenizer& tokenizer, std::string_view language);
 
+// Sets GuessedWord::since_s by the words that the pass before had at the same place, but for their marks; heard_s: the end
+// of the sound now.
+void compare_with(std::span<const GuessedWord> before, double heard_s, std::vector<GuessedWord>& words);
+
 // Attention that comes close to the end of the sound is about a word that isn't all there: the decoder makes up the rest
-// of it. Source: Papi, Turchi, Negri, "AlignAtt" (arXiv 2305.11408). How far from the end a word may be committed:
+// of it. Source: Papi, Turchi, Negri, "AlignAtt" (arXiv 2305.11408). And what passes say for some time is mostly true
+// (Liu, Spanakis, Niehues, "local agreement", Interspeech 2020). When a word may be committed:
 struct CommitRules {
-  int agreed_frames = 15;  // where the pass before said the same
-  int sure_frames = 50;    // where it didn't
+  int margin_ms = 300;   // so long before the end of the sound
+  int stable_ms = 600;   // and the passes over so much sound have agreed on it
+  int doubt_ms = 1400;   // ... over so much, where a token of it isn't probable
+  float probable = 0.7f;
+  int sure_ms = 2000;    // or so long before the end, whatever they said
 };
 
-// How many of a guess's first words may be committed. before: words of the pass before at the same place. n_frames: encoder
-// positions with sound. The last word may go on, so it is none of them unless the decoder ended after it.
-size_t committable(std::span<const GuessedWord> words, std::span<const GuessedWord> before, bool ended, int n_frames,
-                   const CommitRules& rules);
+// How many of a guess's first words may be committed. n_frames: encoder positions with sound, up to heard_s. The last word
+// may go on, so it is none of them unless the decoder ended after it.
+size_t committable(std::span<const GuessedWord> words, bool ended, int n_frames, double heard_s, const CommitRules& rules);
 
 // Whether a text ends in the same words over and over.
 bool ends_in_loop(const std::vector<int>& text);

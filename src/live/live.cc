@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "models/error.h"
 
@@ -21,21 +22,25 @@ float level_db(std::span<const float> samples) {
 
 }  // namespace
 
-void caption(Engine& engine, LiveSource& source, const LiveOptions& options, CaptionOutput& output,
-             const LiveListener& listener) {
+Captioned caption(Engine& engine, LiveSource& source, const LiveOptions& options, CaptionOutput& output,
+                  const LiveListener& listener) {
   CHECK_INVARIANT(engine.vad != nullptr);
   Captioner captioner(engine, [&engine](std::span<const float> samples) { return engine.vad->push(samples); }, options,
                       output);
   const std::function<double()> waiting_s = [&source] { return source.waiting_s(); };
   std::vector<float> sound;
   double next_level_s = 0;
-  const auto tell_notices = [&] {
-    for (const std::string& sentence : source.take_notices()) output.notice(captioner.heard_s(), sentence);
-  };
-  for (bool goes_on = true; goes_on && !(listener.stopped && listener.stopped());) {
+  std::exception_ptr failure;
+  for (bool goes_on = true; goes_on;) {
+    const bool last = listener.stopped && listener.stopped();  // then what was captured until now is the end
     sound.clear();
-    goes_on = source.read(sound);
-    tell_notices();
+    try {
+      goes_on = source.read(sound) && !last;
+    } catch (const Error&) {
+      failure = std::current_exception();
+      goes_on = false;
+    }
+    for (const std::string& sentence : source.take_notices()) output.notice(captioner.heard_s(), sentence);
     if (listener.sound) listener.sound(sound);
     if (captioner.heard_s() >= next_level_s && !sound.empty()) {
       output.level(captioner.heard_s(), level_db(sound), captioner.speaking());
@@ -45,6 +50,8 @@ void caption(Engine& engine, LiveSource& source, const LiveOptions& options, Cap
   }
   captioner.finish();
   output.finish();
+  if (failure) std::rethrow_exception(failure);
+  return {captioner.heard_s(), captioner.n_passes()};
 }
 
 }  // namespace sotto

@@ -16,8 +16,13 @@ struct LiveListener {
   std::function<bool()> stopped;                              // true: say what is left, and end
 };
 
+struct Captioned {
+  double heard_s = 0;
+  int n_passes = 0;
+};
+
 // Until the source ends. Throws Error where the source does, after the outputs were finished.
-void caption(Engine& engine, LiveSource& source, const LiveOptions& options, CaptionOutput& output,
-             const LiveListener& listener);
+Captioned caption(Engine& engine, LiveSource& source, const LiveOptions& options, CaptionOutput& output,
+                  const LiveListener& listener);
 
 }  // namespace sotto

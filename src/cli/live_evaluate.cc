@@ -1,0 +1,134 @@
+#include "src/cli/live_evaluate.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "kernels/team.h"
+#include "models/error.h"
+#include "src/live/evaluate.h"
+#include "src/live/reference.h"
+#include "src/subtitles/read_transcript.h"
+
+namespace sotto {
+namespace {
+
+// Prints updates where nobody reads them, so that the price of printing is paid.
+class Discarded : public CaptionOutput {
+ public:
+  Discarded() : file_(std::fopen("/dev/null", "w")) {
+    if (!file_) throw Error("/dev/null can't be written to");
+  }
+  ~Discarded() override { std::fclose(file_); }
+
+  void update(const CaptionUpdate& update) override {
+    for (const auto* words : {&update.committed, &update.tail})
+      for (const Word& word : *words) std::fprintf(file_, "%s %.2f %.2f", word.text.c_str(), word.start_s, word.end_s);
+    std::fflush(file_);
+  }
+  void level(double, float, bool) override {}
+  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
+  void finish() override {}
+
+ private:
+  std::FILE* file_;
+};
+
+// Transcripts of the files, at the quality that `sotto FILE` has.
+class FileMode {
+ public:
+  FileMode(const EvaluateArguments& arguments, std::shared_ptr<const Weights> weights, NetworkOptions network,
+           const TranscribeOptions& text, const std::string& vad_path)
+      : weights_(std::move(weights)), network_(std::move(network)), options_(text), vad_path_(vad_path) {
+    options_.words.timestamps = true;
+    network_.precision = "";
+    network_.max_rows = std::max(options_.sampling.beam_size, options_.sampling.best_of);
+    if (arguments.transcripts.empty()) return;
+    for (Transcript& transcript : read_transcripts(arguments.transcripts))
+      made_.emplace(transcript.audio, std::move(transcript));
+  }
+
+  Transcript of(const std::string& path) {
+    if (const auto found = made_.find(path); found != made_.end()) return found->second;
+    if (!engine_)
+      engine_.emplace(Engine{weights_, Tokenizer(weights_->dims.vocabulary), open_network(weights_, network_),
+                             std::make_unique<Vad>(vad_path_)});
+    return transcribe(*engine_, {path, {}}, options_, {});
+  }
+
+ private:
+  std::shared_ptr<const Weights> weights_;
+  NetworkOptions network_;
+  TranscribeOptions options_;
+  const std::string vad_path_;
+  std::map<std::string, Transcript> made_;
+  std::optional<Engine> engine_;
+};
+
+std::vector<Word> words_of(const Transcript& transcript) {
+  std::vector<Word> words;
+  for (const Segment& segment : transcript.segments) words.insert(words.end(), segment.words.begin(), segment.words.end());
+  return words;
+}
+
+}  // namespace
+
+void add_evaluate_options(CLI::App& app, EvaluateArguments& arguments) {
+  const std::string group = "Measuring";
+  app.add_option("--evaluate", arguments.files,
+                 "play these files, whose texts are known, and tell how late and how right the captions are")
+      ->type_name("FILE…")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  app.add_option("--reference", arguments.reference,
+                 "their texts: a table with tabs and the columns path and reference (FILE.txt beside each)")
+      ->type_name("TABLE")
+      ->group(group);
+  app.add_option("--word-times", arguments.word_times,
+                 "when each word is said: a table with the columns path, start, end and word (as sotto FILE finds it)")
+      ->type_name("TABLE")
+      ->group(group);
+  app.add_option("--transcripts", arguments.transcripts,
+                 "what sotto FILE gives, with times of words: a file made by -f jsonl --word-timestamps True (made now)")
+      ->type_name("JSONL")
+      ->group(group);
+  app.add_option("--clock", arguments.clock,
+                 "wall; or computing: waiting takes no time, and work the processor time over the threads, as if nothing "
+                 "else ran (wall)")
+      ->check(CLI::IsMember({"wall", "computing"}))
+      ->group(group);
+  app.add_flag("--json", arguments.as_json, "the figures of all files together, as JSON")->group(group);
+  app.add_flag("--texts", arguments.texts, "what the captions said, too, on standard error")->group(group);
+}
+
+void evaluate_live(const EvaluateArguments& arguments, Engine& engine, const LiveOptions& options,
+                   const NetworkOptions& network, const std::string& vad_path) {
+  FileMode file_mode(arguments, engine.weights, network, options.text, vad_path);
+  Discarded output;
+  LiveFigures all;
+  if (!arguments.as_json) std::fputs(figures_head().c_str(), stdout);
+  for (const std::string& path : arguments.files) {
+    const Transcript transcript = file_mode.of(path);
+    EvaluatedClip clip{path, reference_of(path, arguments.reference), word_times_of(path, arguments.word_times),
+                       transcript.text()};
+    if (clip.timed_words.empty()) clip.timed_words = words_of(transcript);
+    std::unique_ptr<Clock> clock;
+    if (arguments.clock == "wall")
+      clock = std::make_unique<WallClock>();
+    else
+      clock = std::make_unique<ComputingClock>(network.threads > 0 ? network.threads : default_threads());
+    engine.vad->reset();
+    const LiveFigures figures = evaluate_clip(engine, clip, options, *clock, output);
+    all.add(figures);
+    if (!arguments.as_json)
+      std::fputs(figures_line(std::filesystem::path(path).filename().string(), figures).c_str(), stdout);
+    std::fflush(stdout);
+    if (arguments.texts) std::fprintf(stderr, "%s\t%s\n", path.c_str(), figures.text.c_str());
+  }
+  std::fputs(arguments.as_json ? figures_json(all).c_str() : figures_line("all", all).c_str(), stdout);
+}
+
+}  // namespace sotto

@@ -1,0 +1,192 @@
+"""`sotto live --mic` without a sound card: through an ALSA device that plays a file, and through a PulseAudio server of
+this test's own, whose microphone hears a sink and is unplugged in the middle.
+
+usage: live_microphones.py PROGRAM      needs the model base; 77: there is no ALSA or PulseAudio to be had
+"""
+import difflib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CLIP = pathlib.Path("/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0870.wav")
+SAID = "and mr john dashwood had then leisure to consider how much there might be prudently in his power to do for them"
+
+# A device that plays a clip, in the time of the one below it. (PortAudio 19.6 aborts where every device can be opened.)
+CLIP_DEVICE = """
+pcm.clip {{
+  type file
+  slave.pcm "{below}"
+  file "/dev/null"
+  infile "{clip}"
+  format "raw"
+  hint {{ show on description "a clip" }}
+}}
+pcm.missing {{ type hw card 31 }}
+"""
+SILENT = "pcm.silent { type null }"  # gives silence as fast as it is asked for
+SERVER = """
+pcm.server { type pulse hint { show on description "PulseAudio" } }
+pcm.!default { type pulse }
+ctl.!default { type pulse }
+"""
+
+
+def words(text):
+    return re.sub(r"[^a-z ]", " ", text.lower()).split()
+
+
+def share_found(text, said=SAID):
+    """Of the words that were said, the share that stands in a text in their order."""
+    said = words(said)
+    blocks = difflib.SequenceMatcher(None, said, words(text), autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks) / len(said)
+
+
+class Live:
+    """`sotto live`, until stop()."""
+
+    def __init__(self, program, environment, arguments):
+        self.folder = tempfile.TemporaryDirectory()
+        self.out = pathlib.Path(self.folder.name, "out")
+        self.err = pathlib.Path(self.folder.name, "err")
+        self.process = subprocess.Popen(
+            [program, "live", "-m", "base", "--language", "en", "--offline", *arguments], env=environment,
+            stdout=self.out.open("w"), stderr=self.err.open("w"))
+
+    def await_line(self, pattern, patience_s=60):
+        """Waits for what it says on standard error."""
+        end = time.monotonic() + patience_s
+        while not re.search(pattern, self.err.read_text()):
+            if self.process.poll() is not None or time.monotonic() > end:
+                sys.exit(f"'{pattern}' did not come:\n{self.err.read_text()}")
+            time.sleep(0.1)
+
+    def stop(self):
+        """Ctrl-C; gives what was printed."""
+        self.process.send_signal(signal.SIGINT)
+        if self.process.wait(timeout=60) not in (0, 130):
+            sys.exit(f"it ended with {self.process.returncode}:\n{self.err.read_text()}")
+        return self.out.read_text()
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"FAILED: {what}")
+    print("ok:", what)
+
+
+def raw_clip(folder):
+    """The clip as it is read from a device that can give any format: 44.1 kHz, floats, two channels; half a second of
+    silence before it."""
+    raw = folder / "clip.raw"
+    subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", CLIP, "-af", "adelay=500,apad=pad_dur=30", "-ac", "2", "-ar", "44100",
+                    "-f", "f32le", raw], check=True)
+    return raw
+
+
+def test_alsa(program, folder):
+    config = folder / "alsa.conf"
+    config.write_text(SILENT + CLIP_DEVICE.format(clip=raw_clip(folder), below="silent"))
+    environment = {**os.environ, "ALSA_CONFIG_PATH": str(config)}
+    listed = subprocess.run([program, "devices"], env=environment, capture_output=True, text=True)
+    if "clip" not in listed.stdout:
+        return f"PortAudio does not list ALSA devices here: {listed.stdout}{listed.stderr}"
+    check(listed.returncode == 0 and listed.stderr == "", "devices are listed, and nothing else is printed")
+    wrong = subprocess.run([program, "live", "--mic", "nobody", "--offline"], env=environment, capture_output=True, text=True)
+    check(wrong.returncode == 1 and "'clip'" in wrong.stderr, "a microphone that isn't there is told, with those that are")
+    live = Live(program, environment, ["--mic", "clip"])  # far faster than anybody can listen
+    live.await_line("sound was lost")
+    live.stop()
+    check(live.err.read_text().count("sound was lost") == 1, "an overrun is survived, and told once")
+    return None
+
+
+class Pulse:
+    """A PulseAudio server with a sink whose monitor is the only microphone."""
+
+    def __init__(self, folder):
+        runtime = folder / "run"
+        runtime.mkdir(mode=0o700)
+        config = folder / "asound.conf"
+        config.write_text(SERVER + CLIP_DEVICE.format(clip=raw_clip(folder), below="server"))
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "PULSE_RUNTIME_PATH": str(runtime),
+                            "PULSE_STATE_PATH": str(runtime), "PULSE_SERVER": f"unix:{runtime}/native",
+                            "ALSA_CONFIG_PATH": f"/usr/share/alsa/alsa.conf:{config}"}
+        self.process = subprocess.Popen(
+            ["pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--disallow-exit", "--use-pid-file=no",
+             "-L", f"module-native-protocol-unix auth-anonymous=1 socket={runtime}/native"],
+            env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if self.control("info").returncode == 0:
+                return
+            time.sleep(0.1)
+        self.stop()
+        raise OSError("pulseaudio does not start")
+
+    def control(self, *words):
+        return subprocess.run(["pactl", *words], env=self.environment, capture_output=True, text=True)
+
+    def plug_in(self):
+        module = self.control("load-module", "module-null-sink", "sink_name=room").stdout.strip()
+        self.control("set-default-source", "room.monitor")
+        return module
+
+    def play(self):
+        subprocess.run(["paplay", "--latency-msec=60", "--device=room", CLIP], env=self.environment, check=True)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=10)
+
+
+def test_pulse(program, folder):
+    if not shutil.which("pulseaudio") or not shutil.which("paplay"):
+        return "there is no PulseAudio"
+    try:
+        pulse = Pulse(folder)
+    except OSError as error:
+        return str(error)
+    try:
+        module = pulse.plug_in()
+        live = Live(program, pulse.environment, [])
+        live.await_line("base on")
+        pulse.play()
+        time.sleep(2)
+        pulse.control("unload-module", module)
+        live.await_line("has gone")
+        print("ok: an unplugged microphone is told")
+        pulse.plug_in()
+        live.await_line("is there again")
+        print("ok: one that is plugged in again is told")
+        pulse.play()
+        time.sleep(2)
+        text = live.stop()
+        check(share_found(text, SAID + " " + SAID) > 0.85, f"what was said before and after is heard: {text.strip()}")
+        live = Live(program, pulse.environment, ["--mic", "clip"])
+        live.await_line("base on")
+        time.sleep(9)
+        text = live.stop()
+        check(share_found(text) > 0.85, f"an ALSA device that plays a clip is heard: {text.strip()}")
+    finally:
+        pulse.stop()
+    return None
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    skipped = []
+    for test in (test_alsa, test_pulse):
+        with tempfile.TemporaryDirectory() as folder:
+            skipped.append(test(program, pathlib.Path(folder)))
+    for reason in filter(None, skipped):
+        print("skipped:", reason)
+    sys.exit(77 if any(skipped) else 0)
+
+
+main()

@@ -1,0 +1,228 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "live_network.h"
+#include "models/languages.h"
+
+namespace sotto {
+namespace {
+
+TEST_CASE("words are committed once, in their order, while a speaker goes on") {
+  LiveScene scene;
+  scene.speak(1, 45);
+  scene.hear_until(19);
+  CHECK(scene.text().starts_with(scene.output.committed));
+  CHECK(scene.output.committed.size() > scene.text().size() * 9 / 10);
+  scene.hear_until(21);
+  CHECK(scene.output.committed == scene.text());
+  CHECK(scene.output.updates.back().ends_utterance);
+  CHECK(scene.output.updates.back().tail.empty());
+  double last_s = 0;
+  for (const CaptionUpdate& update : scene.output.updates)
+    for (const Word& word : update.committed) {
+      CHECK(word.start_s >= last_s);
+      CHECK(word.end_s >= word.start_s);
+      last_s = word.end_s;
+    }
+}
+
+TEST_CASE("a word that isn't all there is shown, and not committed") {
+  LiveScene scene;
+  scene.speak(1, 20);
+  scene.hear_until(8);
+  int n_guesses = 0;
+  for (const CaptionUpdate& update : scene.output.updates) {
+    for (const Word& word : update.committed) CHECK(word.text.find("hm") == std::string::npos);
+    for (const Word& word : update.tail) n_guesses += word.text.find("hm") != std::string::npos;
+  }
+  CHECK(n_guesses > 5);
+}
+
+TEST_CASE("silence gives nothing, and nothing is encoded in it") {
+  LiveScene scene;
+  scene.hear_until(40);
+  CHECK(scene.network().n_encoded == 0);
+  CHECK(scene.output.updates.empty());
+
+  scene.speak(40, 10);
+  scene.hear_until(46);
+  CHECK(scene.output.committed == scene.text());
+  const int n_encoded = scene.network().n_encoded;
+  scene.hear_until(86);
+  CHECK(scene.network().n_encoded == n_encoded);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("what was said is context after a short pause, and none after a long one") {
+  LiveScene scene;
+  const int sot_prev = scene.engine.tokenizer.special().sot_prev;
+  scene.speak(1, 10);
+  scene.speak(8, 10);
+  scene.speak(52, 10);
+  scene.hear_until(13);
+  CHECK(scene.network().prompts.back().front() == sot_prev);
+  scene.hear_until(57.5);
+  CHECK(scene.network().prompts.back().front() != sot_prev);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("hotwords stand before every pass, whatever was forgotten") {
+  LiveScene scene;
+  scene.options.text.prompt.hotwords = "Sauron";
+  const std::vector<int> hotword = scene.engine.tokenizer.encode(" Sauron");
+  scene.speak(1, 10);
+  scene.speak(30, 10);
+  scene.hear_until(36);
+  for (const std::vector<int>& prompt : scene.network().prompts)
+    CHECK(std::ranges::search(prompt, hotword).begin() == prompt.begin() + 1);
+}
+
+TEST_CASE("a loop is committed neither while it goes on nor at its end") {
+  LiveScene scene;
+  scene.network().loop = " and so";
+  scene.speak(1, 30);
+  scene.hear_until(16);
+  CHECK(scene.output.committed.find(" and so and so and so and so") == std::string::npos);
+
+  scene.network().loop.clear();  // the decoder finds its way back
+  const size_t before = scene.network().spoken.size();
+  scene.speak(20, 20);
+  scene.hear_until(30);
+  std::string later;
+  for (size_t i = before; i < scene.network().spoken.size(); ++i) later += scene.network().spoken[i].text;
+  CHECK(scene.output.committed.ends_with(later));
+}
+
+TEST_CASE("a machine that falls behind skips passes, loses nothing, and says so") {
+  LiveScene scene;
+  scene.waiting = [] { return 3.5; };
+  scene.speak(1, 100);
+  scene.hear_until(43, 4);
+  CHECK(scene.captioner().n_passes() <= 14);
+  CHECK(scene.output.committed == scene.text());
+  CHECK(scene.output.updates.front().behind_s == 3.5);
+}
+
+TEST_CASE("sound that comes all at once is taken in windows of less than 30 s") {
+  LiveScene scene;
+  scene.speak(1, 250);
+  scene.hear_until(103, 103);
+  CHECK(scene.network().most_frames < 2900);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("a speaker without a pause for minutes") {
+  LiveScene scene;
+  scene.speak(1, 450);
+  scene.hear_until(182);
+  scene.captioner().finish();
+  CHECK(scene.network().most_frames < 2900);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("the last words are said at the end, also in the middle of an utterance") {
+  LiveScene scene;
+  scene.speak(1, 10);
+  scene.hear_until(5.1);
+  CHECK(scene.output.committed != scene.text());
+  scene.captioner().finish();
+  CHECK(scene.output.committed == scene.text());
+  CHECK(scene.output.updates.back().tail.empty());
+}
+
+TEST_CASE("a pass needs sound that is new") {
+  LiveScene scene;
+  scene.speak(1, 40);
+  scene.hear_until(10, 0.02);
+  CHECK(scene.captioner().n_passes() <= 9 / 0.2 + 1);
+}
+
+std::vector<float> mostly(const std::string& code) {
+  std::vector<float> log_probs(99, -9.0f);
+  for (size_t i = 0; i < log_probs.size(); ++i)
+    if (languages()[i].code == code) log_probs[i] = -0.01f;
+  return log_probs;
+}
+
+TEST_CASE("the language is detected, kept, and listened for anew after a pause") {
+  LiveScene scene(51865);
+  scene.network().languages = mostly("de");
+  scene.speak(1, 15);
+  scene.hear_until(5);
+  CHECK(scene.output.updates.back().language == "de");
+  scene.network().languages = mostly("fr");
+  scene.hear_until(8);
+  CHECK(scene.output.updates.back().language == "de");
+
+  scene.speak(12, 20);
+  scene.hear_until(22);
+  CHECK(scene.output.updates.back().language == "fr");
+  CHECK(scene.output.committed == scene.text());
+  CHECK(scene.network().prompts.back().front() == scene.engine.tokenizer.special().sot);  // no German before French
+}
+
+TEST_CASE("a language that was named is not looked for") {
+  LiveScene scene(51865);
+  scene.options.text.language = "nl";
+  scene.speak(1, 15);
+  scene.hear_until(9);
+  CHECK(scene.output.updates.back().language == "nl");
+  const int token = scene.engine.tokenizer.language_token("nl");
+  for (const std::vector<int>& prompt : scene.network().prompts) CHECK(std::ranges::count(prompt, token) == 1);
+}
+
+TEST_CASE("what is committed: said for a while, or far enough from the end of the sound") {
+  const auto said = [](std::vector<std::pair<std::string, int>> pairs) {
+    std::vector<GuessedWord> words;
+    for (const auto& [text, frame] : pairs) words.push_back({text, {1}, frame, frame, 1});
+    return words;
+  };
+  const CommitRules rules{.margin_ms = 300, .stable_ms = 500, .doubt_ms = 1000, .probable = 0.7f, .sure_ms = 1000};
+  std::vector<GuessedWord> words = said({{" a", 10}, {" b", 60}, {" c", 80}, {" d", 95}});
+  compare_with({}, 2.0, words);
+  CHECK(committable(words, false, 100, 2.0, rules) == 1);
+  CHECK(committable(words, false, 100, 2.4, rules) == 1);
+  CHECK(committable(words, false, 100, 2.5, rules) == 3);
+  CHECK(committable(words, true, 100, 2.5, rules) == 3);
+  CHECK(committable(words, true, 120, 2.5, rules) == 4);
+  CHECK(committable(words, false, 120, 2.5, rules) == 3);  // the last may go on
+  CHECK(committable({}, true, 100, 2.5, rules) == 0);
+
+  words[1].least_probability = 0.5f;
+  CHECK(committable(words, false, 100, 2.9, rules) == 1);  // in doubt, and all behind it has to wait
+  CHECK(committable(words, false, 100, 3.0, rules) == 3);
+
+  std::vector<GuessedWord> marked = said({{" A,", 10}, {" b", 60}, {" c.", 80}, {" d", 95}});
+  compare_with(words, 2.5, marked);
+  CHECK(committable(marked, false, 100, 2.5, rules) == 3);  // marks make no difference
+  std::vector<GuessedWord> other = said({{" a", 10}, {" x", 60}, {" c", 80}, {" d", 95}});
+  compare_with(words, 2.5, other);
+  CHECK(committable(other, false, 100, 2.5, rules) == 1);  // nothing behind a disagreement is agreed on
+}
+
+TEST_CASE("a gate opens for a voice of some length, and closes after a pause") {
+  SpeechGate gate({});
+  const auto push = [&](float probability, int n) {
+    SpeechGate::Event event = SpeechGate::Event::none;
+    for (int i = 0; i < n; ++i)
+      if (const auto now = gate.push(probability); now != SpeechGate::Event::none) event = now;
+    return event;
+  };
+  CHECK(push(0.1f, 10) == SpeechGate::Event::none);
+  CHECK(push(0.9f, 2) == SpeechGate::Event::none);
+  CHECK(push(0.1f, 1) == SpeechGate::Event::none);
+  CHECK(push(0.9f, 3) == SpeechGate::Event::onset);
+  CHECK(gate.onset() == 13 * kVadChunk);
+  CHECK(push(0.1f, 10) == SpeechGate::Event::none);
+  CHECK(push(0.4f, 1) == SpeechGate::Event::none);  // neither voice nor silence: it goes on
+  CHECK(push(0.1f, 14) == SpeechGate::Event::none);
+  CHECK(push(0.1f, 1) == SpeechGate::Event::pause);
+  CHECK(gate.voice_end() == 27 * kVadChunk);
+  CHECK_FALSE(gate.speaking());
+}
+
+}  // namespace
+}  // namespace sotto
