@@ -11,6 +11,7 @@
 #include "src/lost_speech.h"
 #include "src/prompt.h"
 #include "src/segments.h"
+#include "src/speech_edges.h"
 #include "src/words.h"
 
 namespace sotto {
@@ -165,6 +166,8 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
   Cut cut = cut_into_segments(window, decoded.tokens, job_.engine.tokenizer);
   if (job_.options.words.timestamps && !add_words_to(window, cut)) return;
   clear_blank_segments(cut.segments);
+  if (job_.options.words.timestamps && job_.voice.active())
+    snap_to_speech(cut.segments, job_.voice.speech_from(window.seek * kMelHop));
   clamp_times(cut.segments, 0, job_.read_s());
   describe(cut.segments, decoded);
   add_lost_speech(window, cut);

@@ -8,10 +8,11 @@
 
 #include "audio/decode.h"
 #include "audio/features.h"
-#include "audio/vad.h"
 #include "models/error.h"
 #include "src/align/plan.h"
 #include "src/job.h"
+#include "src/speech_edges.h"
+#include "src/voice.h"
 #include "src/words.h"
 
 namespace sotto {
@@ -21,33 +22,6 @@ constexpr double kAround_s = 0.5;        // of sound on both sides of what is lo
 constexpr int kMostTokens = 400;         // of a window's text, which with what goes before it has 448 places
 constexpr float kSaid = 0.005f;          // probability of a word that may not have been said
 constexpr int kUntoldWords = 3;          // so many are worth telling
-
-// Seconds with a voice in a stretch of the sound.
-class Voiced {
- public:
-  Voiced(Features& features, Vad* vad, float threshold) {
-    if (!vad) return;
-    std::vector<float> block;
-    constexpr int64_t kBlock = int64_t{30} * kSampleRate / kVadChunk * kVadChunk;
-    for (int64_t at = 0; at < features.n_samples(); at += kBlock) {
-      block.resize(static_cast<size_t>(std::min(kBlock, features.n_samples() - at)));
-      features.sound(at, std::ssize(block), block.data());
-      for (const float probability : vad->alone(block)) chunks_.push_back(probability >= threshold);
-    }
-  }
-
-  double operator()(double from_s, double until_s) const {
-    if (until_s <= from_s) return 0;
-    if (chunks_.empty()) return until_s - from_s;
-    const auto chunk_at = [&](double s) {
-      return std::clamp<int64_t>(std::llrint(s * kSampleRate / kVadChunk), 0, std::ssize(chunks_));
-    };
-    return seconds_of(kVadChunk * std::count(chunks_.begin() + chunk_at(from_s), chunks_.begin() + chunk_at(until_s), 1));
-  }
-
- private:
-  std::vector<char> chunks_;
-};
 
 // One pass of the decoder.
 struct Pass {
@@ -67,13 +41,18 @@ class Aligner {
           const Listener& listener)
       : engine_(engine), options_(options), listener_(listener), given_texts_(given),
         recognised_text_(transcribe(engine, sound, options, listener)), decoder_(sound.path, sound.decoding),
-        features_(decoder_, engine.weights->dims.mel_bins), given_(pieces_of(given)),
+        features_(decoder_, engine.weights->dims.mel_bins), voice_(engine.vad.get(), options.vad), given_(pieces_of(given)),
         recognised_(pieces_of(recognised_text_)) {}
 
   AlignedText run() {
     const double duration_s = seconds_of(features_.n_samples());
-    const Voiced voiced(features_, engine_.vad.get(), options_.vad.threshold);
-    plan_ = plan_pieces(given_, recognised_, duration_s, voiced);
+    const int64_t n_frames = features_.n_samples() / kMelHop;
+    for (int64_t at = 0; at < n_frames; at += kMelFrames)
+      voice_.hear(features_, at, std::min<int64_t>(n_frames, at + kMelFrames));
+    voice_.finish(features_.n_samples());
+    speech_ = voice_.speech_from(0);
+    plan_ = plan_pieces(given_, recognised_, duration_s,
+                        [this](double from_s, double until_s) { return voiced_s(from_s, until_s); });
     times_.resize(plan_.size());
     for (const Pass& pass : passes()) {
       if (listener_.stopped && listener_.stopped()) break;
@@ -83,6 +62,7 @@ class Aligner {
   }
 
  private:
+  double voiced_s(double from_s, double until_s) const;
   std::vector<Pass> passes() const;
   void run(const Pass& pass);
   void take_times(const std::vector<int>& pieces, const Segment& segment);
@@ -100,10 +80,20 @@ class Aligner {
   Transcript recognised_text_;
   Decoder decoder_;
   Features features_;
+  Voice voice_;
+  std::vector<Speech> speech_;  // where voice_ is active
   std::vector<TextPiece> given_, recognised_;
   std::vector<PlannedPiece> plan_;
   std::vector<std::optional<Timed>> times_;  // of planned pieces
 };
+
+double Aligner::voiced_s(double from_s, double until_s) const {
+  if (!voice_.active()) return std::max(0.0, until_s - from_s);
+  double sum_s = 0;
+  for (const Speech& one : speech_)
+    sum_s += std::max(0.0, std::min(until_s, seconds_of(one.end)) - std::max(from_s, seconds_of(one.start)));
+  return sum_s;
+}
 
 // The windows that were recognised, each with the given words in place of its own. Words that were heard between others
 // go with the window of the one before them, or of the one behind, or have a window of their own.
@@ -178,6 +168,7 @@ void Aligner::run(const Pass& pass) {
   const int language_token = engine_.tokenizer.language_token(language);
   const TextTimes times = time_text(*engine_.network, slot, n_frames, segments, language_token, false);
   add_words(segments, times, engine_.tokenizer, language, options_.words, frame_seconds(pass.seek));
+  if (voice_.active()) snap_to_speech(segments, speech_);
   for (size_t i = 0; i < segments.size(); ++i) take_times(pass.segments[i].second, segments[i]);
 }
 

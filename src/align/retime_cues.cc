@@ -59,7 +59,8 @@ std::string shown_text(const FileCue& cue, bool vtt) {
   return text;
 }
 
-std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segments, const SubtitleStyle& style) {
+std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segments, const SubtitleStyle& style,
+                                 int64_t end_ms) {
   const int n = static_cast<int>(file.cues.size());
   const auto heard = [&](int i) { return !segments[static_cast<size_t>(i)].words.empty(); };
   int64_t free_ms = 0, shift_ms = 0;
@@ -69,7 +70,7 @@ std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segment
     FileCue& cue = file.cues[static_cast<size_t>(i)];
     int next = i + 1;
     while (next < n && !heard(next)) ++next;
-    const int64_t limit_ms = next < n ? to_ms(segments[static_cast<size_t>(next)].start_s) - style.gap_ms : INT64_MAX;
+    const int64_t limit_ms = next < n ? to_ms(segments[static_cast<size_t>(next)].start_s) - style.gap_ms : end_ms;
     if (heard(i)) {
       const Segment& segment = segments[static_cast<size_t>(i)];
       const int64_t start_ms = std::max(free_ms, to_ms(segment.start_s));

@@ -18,8 +18,9 @@ std::string shown_text(const FileCue& cue, bool vtt);
 
 // Gives each cue the time of its words (segments[i].words, in the cue's order), and as much longer as it takes to read it
 // and as there is room. A cue without words, of which nothing was heard, moves like the one before it and stays if it
-// finds room between its neighbours; else it is left out. Gives which cue of before each one is.
-std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segments, const SubtitleStyle& style);
+// finds room between its neighbours; else it is left out. Gives which cue of before each one is. end_ms: of the sound.
+std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segments, const SubtitleStyle& style,
+                                 int64_t end_ms);
 
 // From a time within a cue of before to the same place of that cue now. kept: as retime_by_words gives it.
 std::function<int64_t(int64_t)> moved_within(const CueFile& before, const CueFile& now, std::span<const int> kept);

@@ -155,7 +155,8 @@ class Command {
     const CueFile before = source_.subtitles;
     CueFile& file = source_.subtitles;
     const SubtitleStyle style = resolve(arguments_.subtitles, transcript.language);
-    const std::vector<int> kept = retime_by_words(file, transcript.segments, style);
+    const auto end_ms = static_cast<int64_t>(transcript.duration_s * 1000);
+    const std::vector<int> kept = retime_by_words(file, transcript.segments, style, end_ms);
     n_left_out_ = before.cues.size() - file.cues.size();
     if (format == (file.vtt ? Format::vtt : Format::srt) && !arguments_.subtitles.karaoke)
       return write_cue_file(file, moved_within(before, file, kept));

@@ -55,7 +55,8 @@ std::string ass_text(const Cue& cue, bool karaoke) {
       if (!run.label) words.push_back(&run);
   const auto length_cs = [](int64_t from_ms, int64_t to_ms) { return std::to_string(to_cs(to_ms) - to_cs(from_ms)); };
   size_t n = 0;
-  if (karaoke && !words.empty()) text += "{\\k" + length_cs(cue.start_ms, words[0]->start_ms) + '}';
+  if (karaoke && !words.empty() && words[0]->start_ms > cue.start_ms)
+    text += "{\\k" + length_cs(cue.start_ms, words[0]->start_ms) + '}';
   for (size_t l = 0; l < lines.size(); ++l) {
     if (l > 0) text += "\\N";
     for (const Run& run : lines[l]) {

@@ -59,7 +59,7 @@ std::string plan(const std::vector<GivenText>& given_texts, const std::vector<Se
   return text;
 }
 
-const std::string kClip = "librivox/sense_and_sensibility_01_austen_64kb-0880.wav";
+const std::string kClip = "librivox/sense_and_sensibility_01_austen_64kb-0920.wav";
 
 json golden_words(const std::string& audio) {
   std::ifstream file(SOTTO_SOURCE_DIR "/tests/golden/tiny.en.words.jsonl");
@@ -165,7 +165,7 @@ TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along wh
   const CueFile before = file;
   std::vector<Segment> segments = {spoken("One two three.", 11), {}, spoken("Four.", 15), {}, spoken("Five.", 15.5)};
   const SubtitleStyle style = resolve({}, "en");
-  const std::vector<int> kept = retime_by_words(file, segments, style);
+  const std::vector<int> kept = retime_by_words(file, segments, style, 60000);
   CHECK(kept == std::vector{0, 1, 2, 4});
   REQUIRE(file.cues.size() == 4);
   CHECK(file.cues[0].start_ms == 11000);
@@ -177,6 +177,9 @@ TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along wh
   CHECK(file.cues[3].text == std::vector<std::string>{"Five."});
   CHECK(file.cues[0].text == std::vector<std::string>{"<i>One two</i>", "three."});
   CHECK(moved_within(before, file, kept)(1500) > 11000);
+  CueFile short_sound = before;
+  segments.back().words.clear();
+  CHECK(retime_by_words(short_sound, segments, style, 16500) == std::vector{0, 1, 2, 3});  // the last would come after it
   const std::vector<Cue> cues = cues_of(file, segments, kept);
   REQUIRE(cues[0].lines.size() == 2);
   CHECK(cues[0].lines[0][1].text == " two");
@@ -187,7 +190,8 @@ TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along wh
 TEST_CASE("a text gets the times that its words have when they are recognised") {
   const TemporaryFolder folder;
   const json clip = golden_words(kClip);
-  if (!test_model("tiny.en") || !std::filesystem::exists(std::string(kTestSpeech) + "/" + kClip) || clip.is_null()) return;
+  REQUIRE(!clip.is_null());
+  if (!test_model("tiny.en") || !std::filesystem::exists(std::string(kTestSpeech) + "/" + kClip)) return;
   std::vector<Said> expected = words_of(clip);
   std::string text;
   for (const Said& word : expected) text += word.text;
@@ -224,6 +228,35 @@ TEST_CASE("a text gets the times that its words have when they are recognised") 
     far += std::abs(rest[i].start_s - same.start_s) > 0.15;
   }
   CHECK(far <= 2);
+}
+
+TEST_CASE("a word after a long silence begins with its voice, recognised or aligned") {
+  const std::string clip = std::string(kTestSpeech) + "/" + kClip;
+  if (!test_model("tiny.en") || !std::filesystem::exists(clip)) return;
+  const TemporaryFolder folder;
+  const std::string twice = folder.path() + "/twice.wav";
+  REQUIRE(std::system(("ffmpeg -v error -i " + clip + " -filter_complex '[0:a]asplit[x][y];[x]apad=pad_dur=20[p];"
+                       "[p][y]concat=n=2:v=0:a=1' " + twice).c_str()) == 0);
+  const std::string options = " --threads 1 --quiet --language en -m " + *test_model("tiny.en");
+  const auto transcript = [&](const std::string& sound) {
+    const Ran ran = run_sotto(sound + " -f json -o - --word-timestamps True --beam-size 1" + options);
+    REQUIRE(ran.status == 0);
+    return json::parse(ran.out);
+  };
+  const json once = transcript(clip), both = transcript(twice);
+  const double later_s = once["duration"].get<double>() + 20;
+  const auto onset = [&](const json& said) {
+    for (const Said& word : words_of(said))
+      if (word.start_s > later_s - 10) return word.start_s;
+    return 0.0;
+  };
+  CHECK(std::abs(onset(both) - later_s - words_of(once)[0].start_s) < 0.15);
+  std::string text;
+  for (const Said& word : words_of(both)) text += word.text;
+  std::ofstream(folder.path() + "/text.txt") << text;
+  const Ran aligned = run_sotto("align " + twice + " " + folder.path() + "/text.txt -f json" + options);
+  REQUIRE(aligned.status == 0);
+  CHECK(std::abs(onset(json::parse(aligned.out)) - later_s - words_of(once)[0].start_s) < 0.15);
 }
 
 TEST_CASE("what can't be aligned is said") {
