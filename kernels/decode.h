@@ -117,6 +117,12 @@ SOTTO_HOST_DEVICE Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t
   return {{c0, c1, c2, c3}};
 }
 
+// Word i of four; by choice, for the reason that UpdateSpace gives.
+SOTTO_HOST_DEVICE uint32_t word_of(const Philox& noise, int i) {
+  const uint32_t even = i & 2 ? noise.word[2] : noise.word[0], odd = i & 2 ? noise.word[3] : noise.word[1];
+  return i & 1 ? odd : even;
+}
+
 // A Gumbel variate: the token with the largest logit / temperature + gumbel is a sample of their softmax. Taken from
 // the small end of the unit interval, where f32 is finest, since the large variates decide.
 SOTTO_HOST_DEVICE float gumbel(uint32_t bits) {
@@ -200,7 +206,7 @@ SOTTO_HOST_DEVICE void scan_range(const Rules& rules, const Allowed& allowed, co
         noise_of = token >> 2;
         noise = philox(ranking.key, static_cast<uint32_t>(noise_of), ranking.step, ranking.sample, 0);
       }
-      pick.rank = logit / ranking.temperature + gumbel(noise.word[token & 3]);
+      pick.rank = logit / ranking.temperature + gumbel(word_of(noise, token & 3));
     }
     keep_best(picks, limit, pick);
   }
@@ -248,12 +254,15 @@ SOTTO_HOST_DEVICE void choose(const Rules& rules, const Scan& scan, int limit, C
                                (scan.timestamps.max - max) + logf(scan.timestamps.sum) > scan.text.max - max;
   const Mass mass = only_timestamps ? scan.timestamps : merge_mass(scan.text, scan.timestamps);
   const float log_sum = logf(mass.sum);
-  Picks best = scan.best_timestamps;
-  if (!only_timestamps) {
-    for (int i = 0; i < scan.best_text.n; i++) keep_best(best, limit, scan.best_text.pick[i]);
+  const Picks &text = scan.best_text, &timestamps = scan.best_timestamps;
+  const int n_text = only_timestamps ? 0 : text.n;
+  int next_text = 0, next_timestamp = 0;
+  for (out.n = 0; out.n < limit && (next_text < n_text || next_timestamp < timestamps.n); out.n++) {
+    const bool takes_text = next_timestamp == timestamps.n ||
+                            (next_text < n_text && better(text.pick[next_text], timestamps.pick[next_timestamp]));
+    const Pick& pick = takes_text ? text.pick[next_text++] : timestamps.pick[next_timestamp++];
+    out.choice[out.n] = {pick.token, (pick.logit - mass.max) - log_sum};
   }
-  out.n = best.n;
-  for (int i = 0; i < best.n; i++) out.choice[i] = {best.pick[i].token, (best.pick[i].logit - mass.max) - log_sum};
 }
 
 // ---- Rows of one slot ----------------------------------------------------------------------------------------------
@@ -325,10 +334,17 @@ SOTTO_HOST_DEVICE void end_step(SlotRows& slot, const RowState* next, int n_next
   slot.done = n_next == 0 || slot.n_sampled >= slot.token_limit;
 }
 
+// Where an update keeps the rows to come. A GPU has it in shared memory: arrays of a function's own that are indexed by
+// what is only known when it runs would be in its slow local memory.
+struct UpdateSpace {
+  RowState next[kMaxRows];
+  int32_t taken[kMaxRows];
+};
+
 // Greedy decoding and samples: each live row takes its best choice; one that reaches end-of-transcript leaves. A row
 // with nothing left to choose leaves too, unfinished. choices: [n_live].
-SOTTO_HOST_DEVICE void update_samples(SlotRows& slot, const Choices* choices) {
-  RowState next[kMaxRows];
+SOTTO_HOST_DEVICE void update_samples(SlotRows& slot, const Choices* choices, UpdateSpace& space) {
+  RowState* const next = space.next;
   int n_next = 0;
   for (int i = 0; i < slot.n_live; i++) {
     const float sum = slot.row[i].sum_log_prob + (choices[i].n > 0 ? choices[i].choice[0].log_prob : 0.0f);
@@ -346,9 +362,10 @@ SOTTO_HOST_DEVICE void update_samples(SlotRows& slot, const Choices* choices) {
 // Beam search: of all rows' candidates in order of their summed log-probs, those that end are finished and the others
 // become the new rows, until there are n_rows. With nothing to continue, the rows stay as they are and the search ends.
 // choices: [n_live], each with n_rows + 1 or all there are.
-SOTTO_HOST_DEVICE void update_beams(SlotRows& slot, const Choices* choices) {
-  RowState next[kMaxRows];
-  int32_t taken[kMaxRows] = {};
+SOTTO_HOST_DEVICE void update_beams(SlotRows& slot, const Choices* choices, UpdateSpace& space) {
+  RowState* const next = space.next;
+  int32_t* const taken = space.taken;
+  for (int i = 0; i < slot.n_live; i++) taken[i] = 0;
   int n_next = 0;
   while (n_next < slot.n_rows) {
     int best = -1;
@@ -373,11 +390,11 @@ SOTTO_HOST_DEVICE void update_beams(SlotRows& slot, const Choices* choices) {
   slot.done = slot.done || n_next == 0 || slot.n_finished >= slot.max_finished;
 }
 
-SOTTO_HOST_DEVICE void update_rows(SlotRows& slot, const Choices* choices) {
+SOTTO_HOST_DEVICE void update_rows(SlotRows& slot, const Choices* choices, UpdateSpace& space) {
   if (choices_wanted(slot) == 1) {
-    update_samples(slot, choices);
+    update_samples(slot, choices, space);
   } else {
-    update_beams(slot, choices);
+    update_beams(slot, choices, space);
   }
 }
 

@@ -242,7 +242,8 @@ Progress HostNetwork::update(int index, const Choices* choices) {
     if (choices[i].n == 0 || choices[i].choice[0].token != rows.rules.eot) continue;
     ended.push_back({rows.rules.eot, n_before == 0 ? 0 : i, choices[i].choice[0].log_prob});
   }
-  update_rows(rows, choices);
+  UpdateSpace space;
+  update_rows(rows, choices, space);
   Progress progress = {index, rows.done, {}};
   int best_parent = rows.n_finished > 0 ? rows.finished[rows.n_finished - 1].row : 0;
   if (rows.n_sampled > n_before) {

@@ -11,11 +11,24 @@
 
 namespace sotto {
 
+bool is_device(const std::string& name) {
+  constexpr char kNumbered[] = "cuda:";
+  constexpr size_t kBegin = sizeof kNumbered - 1, kMostDigits = 4;
+  if (name.starts_with(kNumbered)) {
+    return name.size() > kBegin && name.size() <= kBegin + kMostDigits &&
+           name.find_first_not_of("0123456789", kBegin) == std::string::npos;
+  }
+  return name == "auto" || name == "cpu" || name == "cuda" || (name == "cuda-sim" && cuda::simulated());
+}
+
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options) {
   CHECK_INVARIANT(weights != nullptr && options.slots >= 1 && options.max_rows >= 1);
   if (options.max_rows > kMaxRows) {
     throw Error(std::to_string(options.max_rows) + " beams or samples are more than the " + std::to_string(kMaxRows) +
                 " that one window can have: use a smaller beam size and best-of");
+  }
+  if (!options.device.empty() && !is_device(options.device)) {
+    throw Error("device \"" + options.device + "\" is not known: use one of " + kDevices);
   }
   const bool any_engine = options.engine.empty() || options.engine == "auto";
   const bool any_device = options.device.empty() || options.device == "auto";

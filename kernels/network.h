@@ -110,11 +110,15 @@ struct NetworkOptions {
   int slots = 1;
   int max_rows = 5;
   std::string engine;     // "", "auto" or "cpu": this machine's kernels; "reference": the plain network
-  std::string device;     // "" or "auto", "cpu", "cuda", "cuda:N"
+  std::string device;     // "" or "auto", "cpu", "cuda", "cuda:N"; is_device() knows
   std::string precision;  // "" or "auto", "f32", "f16" (a GPU's), "bf16", "int8"
   std::string isa;        // "" or "auto"; "avx512", "avx2", "portable" ...: instruction set of the CPU's kernels
   std::function<void(const std::string& sentence)> warn;  // told why a GPU that was asked for, or is there, isn't used
 };
+
+// Whether NetworkOptions::device can be this. kDevices: for messages.
+bool is_device(const std::string& name);
+constexpr char kDevices[] = "auto|cpu|cuda|cuda:N";
 
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options);
 

@@ -21,7 +21,10 @@ constexpr int kAtOnce = 8;  // lists of a lane whose loads are in flight togethe
 // What stands in shared memory before the warps' own: keys of the lists' heads and their next picks, whose place the index
 // table takes later.
 struct Work {
-  Scan scan[kMaxRows];
+  union {
+    Scan scan[kMaxRows];
+    UpdateSpace space;  // when the scans have become choices
+  };
   Choices choices[kMaxRows];
   SlotMail::Row ended[kMaxRows];  // rows of samples that end here, which the update drops
   int32_t n_ended;
@@ -188,7 +191,7 @@ KERNEL(choose, kChooseThreads, 1, ChooseArgs) {
   sync_threads();
   if (thread() == 0) {
     find_ended(slot, work);
-    update_rows(slot, work.choices);
+    update_rows(slot, work.choices, work.space);
   }
   sync_threads();
   const bool advanced = slot.n_sampled > n_before;

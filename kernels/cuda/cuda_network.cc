@@ -31,12 +31,15 @@ struct Precision {
   const char* name;
   Half half;
   WeightType decoder;
+  const char* encoder;  // as packed weights' names have it
+
+  bool bytes() const { return decoder == WeightType::i8; }  // in the encoder's products as well
 };
 
 Precision precision_named(const std::string& name) {
-  if (name.empty() || name == "auto" || name == "f16") return {"f16", Half::f16, WeightType::f16};
-  if (name == "bf16") return {"bf16", Half::bf16, WeightType::bf16};
-  if (name == "int8") return {"int8", Half::f16, WeightType::i8};
+  if (name.empty() || name == "auto" || name == "f16") return {"f16", Half::f16, WeightType::f16, "f16"};
+  if (name == "bf16") return {"bf16", Half::bf16, WeightType::bf16, "bf16"};
+  if (name == "int8") return {"int8", Half::f16, WeightType::i8, "int8"};
   throw Error("the CUDA engine has no precision " + name + ": use f16, bf16 or int8");
 }
 
@@ -77,11 +80,14 @@ class CudaNetwork final : public Network {
     uint32_t updates = 0;  // steps since begin(); the sequence of its mail
   };
 
-  void allocate(const Precision& precision);
-  void upload_weights(const Precision& precision, int threads);
+  void plan_and_allocate();
+  void allocate();
+  void upload_weights(int threads);
   void try_a_kernel();
   template <class T>
-  T* pinned(int64_t n);
+  T* pinned(int64_t n) {
+    return static_cast<T*>(memory_.take_pinned(n * sizeof(T)));
+  }
   void run(const std::vector<Launch>& launches);
   Slot& at(int slot);
   const Slot& at(int slot) const { return const_cast<CudaNetwork*>(this)->at(slot); }
@@ -96,12 +102,12 @@ class CudaNetwork final : public Network {
   Progress news_of(int slot);
 
   const std::shared_ptr<const Weights> weights_;
+  const Precision precision_;
   mutable Device device_;
+  DeviceMemory memory_{device_};
   MemoryPlan plan_;
-  Half half_ = Half::f16;
   std::string description_;
-  std::vector<DevicePointer> memory_;
-  std::vector<void*> pinned_memory_;
+  std::byte *encoder_blob_ = nullptr, *decoder_blob_ = nullptr;  // all weights, on the device
   EncoderWeights encoder_weights_;
   EncoderBuffers encoder_buffers_;
   std::byte* encoded_ = nullptr;  // on the device, half [slots][1500][width]
@@ -128,49 +134,51 @@ class CudaNetwork final : public Network {
 
 CudaNetwork::CudaNetwork(std::shared_ptr<const Weights> weights, const NetworkOptions& options, const Driver& driver,
                          int number, std::span<const Image> images)
-    : weights_(std::move(weights)), device_(driver, number, images) {
-  const Precision precision = precision_named(options.precision);
-  half_ = precision.half;
-  decoder_.plan = {weights_->dims, precision.decoder, options.slots, options.max_rows,
+    : weights_(std::move(weights)), precision_(precision_named(options.precision)), device_(driver, number, images) {
+  decoder_.plan = {weights_->dims, precision_.decoder, options.slots, options.max_rows,
                    static_cast<int>(weights_->alignment_heads.size())};
-  plan_ = fit_memory(decoder_.plan, static_cast<int64_t>(device_.free_memory()), weights_->name, device_.name());
-  decoder_.plan.slots = plan_.slots;
+  plan_and_allocate();
   slots_.resize(plan_.slots);
-  allocate(precision);
-  upload_weights(precision, options.threads);
+  upload_weights(options.threads);
   try_a_kernel();
-  description_ = device_.name() + " (sm_" + std::to_string(device_.chip()) + "), " + precision.name + ", " +
+  description_ = device_.name() + " (sm_" + std::to_string(device_.chip()) + "), " + precision_.name + ", " +
                  std::to_string(plan_.total() / 1'000'000) + " MB of its memory";
 }
 
 CudaNetwork::~CudaNetwork() {
   device_.driver().synchronize(device_.stream());
   for (const auto& [shape, graph] : graphs_) device_.destroy_graph(graph);
-  for (DevicePointer memory : memory_) device_.free(memory);
-  for (void* memory : pinned_memory_) device_.free_host(memory);
 }
 
-template <class T>
-T* CudaNetwork::pinned(int64_t n) {
-  pinned_memory_.push_back(device_.allocate_host(n * sizeof(T)));
-  std::memset(pinned_memory_.back(), 0, n * sizeof(T));
-  return static_cast<T*>(pinned_memory_.back());
+// Memory that the driver calls free can't always be had, in pieces of that size or at all: then the plan shrinks.
+void CudaNetwork::plan_and_allocate() {
+  const int slots = decoder_.plan.slots;
+  for (auto free = static_cast<int64_t>(device_.free_memory());; free = plan_.total() + kReserve - 1) {
+    decoder_.plan.slots = slots;
+    plan_ = fit_memory(decoder_.plan, free, weights_->name, device_.name());
+    decoder_.plan.slots = plan_.slots;
+    try {
+      return allocate();
+    } catch (const OutOfMemory& error) {
+      memory_.clear();
+      if (plan_.slots > 1 || plan_.windows > 1) continue;
+      throw Error(weights_->name + " needs " + std::to_string(plan_.total() / 1'000'000) +
+                  " MB for one window, but " + error.what() + ": use a smaller model, a smaller beam, or --device cpu");
+    }
+  }
 }
 
-void CudaNetwork::allocate(const Precision& precision) {
+void CudaNetwork::allocate() {
   const Dims& dims = weights_->dims;
-  const auto take = [&](int64_t bytes, const char* what, bool zeros) {
-    memory_.push_back(device_.allocate(bytes, what));
-    if (zeros) device_.set_bytes(memory_.back(), 0, bytes);
-    return reinterpret_cast<std::byte*>(memory_.back());
-  };
-  encoder_weights_ = encoder_weights(dims, take(plan_.encoder_weights, "the encoder's weights", false));
-  decoder_.weights = decoder_weights(dims, precision.decoder, take(plan_.decoder_weights, "the decoder's weights", false));
-  encoder_buffers_ = encoder_buffers(dims, plan_.windows, take(plan_.encoder_buffers, "the encoder", true));
-  decoder_.buffers = decoder_buffers(decoder_.plan, take(plan_.decoder_buffers, "the decoder", true));
-  decoder_.cross_k = cross_k_ = take(plan_.cross, "cross keys", true);
-  decoder_.cross_v = cross_v_ = take(plan_.cross, "cross values", true);
-  encoded_ = take(plan_.encoded, "the encoder's output", false);
+  encoder_blob_ = memory_.take(plan_.encoder_weights, "the encoder's weights", false);
+  decoder_blob_ = memory_.take(plan_.decoder_weights, "the decoder's weights", false);
+  encoder_weights_ = encoder_weights(dims, encoder_blob_, precision_.bytes());
+  decoder_.weights = decoder_weights(dims, precision_.decoder, decoder_blob_);
+  encoder_buffers_ = encoder_buffers(dims, plan_.windows, memory_.take(plan_.encoder_buffers, "the encoder", true));
+  decoder_.buffers = decoder_buffers(decoder_.plan, memory_.take(plan_.decoder_buffers, "the decoder", true));
+  decoder_.cross_k = cross_k_ = memory_.take(plan_.cross, "cross keys", true);
+  decoder_.cross_v = cross_v_ = memory_.take(plan_.cross, "cross values", true);
+  encoded_ = memory_.take(plan_.encoded, "the encoder's output", false);
 
   mel_ = pinned<float>(int64_t{plan_.windows} * kMelFrames * dims.mel_bins);
   window_slots_ = pinned<int32_t>(plan_.windows);
@@ -184,26 +192,27 @@ void CudaNetwork::allocate(const Precision& precision) {
   suppress_ = pinned<uint32_t>(int64_t{plan_.slots} * suppress_words(dims.vocabulary));
 }
 
-void CudaNetwork::upload_weights(const Precision& precision, int threads) {
+void CudaNetwork::upload_weights(int threads) {
   Team team(threads);
   UploadRing ring(device_);
-  const auto send = [&](size_t to, int64_t bytes, const std::string& part, const auto& pack) {
+  const auto send = [&](const std::byte* to, int64_t bytes, const std::string& part, const auto& pack) {
     const std::string key = weights_->digest.empty() ? "" : weights_->digest + kPacked + part;
     const cpu::PackBuffer packed =
         cpu::open_pack(key, bytes, [&](char* base) { pack(reinterpret_cast<std::byte*>(base)); });
-    ring.upload(memory_[to], packed.base, bytes);
+    ring.upload(reinterpret_cast<DevicePointer>(to), packed.base, bytes);
   };
-  send(0, plan_.encoder_weights, std::string("encoder-") + (half_ == Half::f16 ? "f16" : "bf16"),
-       [&](std::byte* base) { pack_encoder(*weights_, half_, team, base); });
-  send(1, plan_.decoder_weights, std::string("decoder-") + precision.name,
-       [&](std::byte* base) { pack_decoder(*weights_, precision.decoder, team, base); });
+  send(encoder_blob_, plan_.encoder_weights, std::string("encoder-") + precision_.encoder, [&](std::byte* base) {
+    pack_encoder(*weights_, precision_.half, team, base, precision_.bytes());
+  });
+  send(decoder_blob_, plan_.decoder_weights, std::string("decoder-") + precision_.name,
+       [&](std::byte* base) { pack_decoder(*weights_, precision_.decoder, team, base); });
   device_.synchronize();
 }
 
 // What only shows when a kernel runs (a driver older than the kernels, a GPU in a bad state) shows here.
 void CudaNetwork::try_a_kernel() {
   const auto mel = reinterpret_cast<const float*>(device_.device_address(mel_));
-  device_.launch(mel_operand_kernel(half_).c_str(), mel_operand_shape(1, weights_->dims.mel_bins),
+  device_.launch(mel_operand_kernel(precision_.half).c_str(), mel_operand_shape(1, weights_->dims.mel_bins),
                  MelOperandArgs{mel, encoder_buffers_.mel, weights_->dims.mel_bins});
   device_.synchronize();
 }
@@ -238,9 +247,10 @@ void CudaNetwork::encode(std::span<const float* const> mels, std::span<const int
       std::copy_n(mels[first + i], mel_size, mel_ + i * mel_size);
       window_slots_[i] = slot;
     }
-    const EncodeTask task = {dims, half_, device_.attribute(kMultiprocessors), n,
+    const EncodeTask task = {dims, precision_.half, device_.attribute(kMultiprocessors), n,
                              reinterpret_cast<const float*>(device_.device_address(mel_)),
-                             reinterpret_cast<const int32_t*>(device_.device_address(window_slots_)), cross_k_, cross_v_};
+                             reinterpret_cast<const int32_t*>(device_.device_address(window_slots_)), cross_k_, cross_v_,
+                             precision_.bytes()};
     run(encode_launches(task, encoder_weights_, encoder_buffers_));
     const int64_t bytes = int64_t{kAudioContext} * dims.width * 2;
     for (int i = 0; i < n; i++) {
@@ -257,8 +267,8 @@ std::vector<float> CudaNetwork::encoder_output(int slot) const {
   std::vector<uint16_t> halves(int64_t{kAudioContext} * weights_->dims.width);
   device_.copy_to_host(halves.data(), address(encoded_ + slot * int64_t(halves.size()) * 2), halves.size() * 2);
   device_.synchronize();
-  return read_all({reinterpret_cast<const std::byte*>(halves.data()), half_ == Half::f16 ? Encoding::f16 : Encoding::bf16,
-                   kAudioContext, weights_->dims.width});
+  const Encoding encoding = precision_.half == Half::f16 ? Encoding::f16 : Encoding::bf16;
+  return read_all({reinterpret_cast<const std::byte*>(halves.data()), encoding, kAudioContext, weights_->dims.width});
 }
 
 // ---- Prompts and whole sequences -----------------------------------------------------------------------------------
@@ -517,12 +527,16 @@ std::vector<Hypothesis> CudaNetwork::hypotheses(int slot) const {
 
 bool available() {
   std::string why_not;
-  return !embedded_images().empty() && open_driver(why_not) != nullptr;
+  const Driver* driver = embedded_images().empty() ? nullptr : open_driver(why_not);
+  int n = 0;
+  return driver && driver->init(0) == 0 && driver->device_count(&n) == 0 && n > 0;
 }
+
+bool simulated() { return simulated_driver != nullptr; }
 
 std::unique_ptr<Network> open(std::shared_ptr<const Weights> weights, const NetworkOptions& options) {
   if (options.device == "cuda-sim") {
-    if (!simulated_driver) throw Error("--device cuda-sim is there in the tests' programs alone");
+    CHECK_INVARIANT(simulated());
     return std::make_unique<CudaNetwork>(std::move(weights), options, *simulated_driver, 0, simulated_images);
   }
   std::string why_not;

@@ -11,7 +11,9 @@ namespace sotto::cuda {
 // before this returns; throws Error if any of it can't be.
 std::unique_ptr<Network> open(std::shared_ptr<const Weights> weights, const NetworkOptions& options);
 
-// Whether this machine has a driver and this program kernels at all.
+// Whether this machine has a GPU and this program kernels at all.
 bool available();
+// Whether there is a stand-in for a GPU, in the tests' programs.
+bool simulated();
 
 }  // namespace sotto::cuda

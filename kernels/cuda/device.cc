@@ -1,6 +1,8 @@
 #include "kernels/cuda/device.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "models/error.h"
 
@@ -20,10 +22,16 @@ int best_chip(std::span<const Image> images, int chip) {
 
 }  // namespace
 
-Device::Device(const Driver& driver, int number, std::span<const Image> images) : driver_(driver) {
-  check(driver_.init(0), "the NVIDIA driver could not be started");
+Device::Device(const Driver& driver, int number, std::span<const Image> images) : Device(driver) {
+  const Result started = driver_.init(0);
   int n = 0;
-  check(driver_.device_count(&n), "the GPUs could not be counted");
+  if (started == 0) check(driver_.device_count(&n), "the GPUs could not be counted");
+  if (started == kNoDevice || (started == 0 && n == 0)) {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    throw Error("the NVIDIA driver shows no GPU" +
+                (visible ? std::string(": CUDA_VISIBLE_DEVICES is \"") + visible + '"' : std::string()));
+  }
+  check(started, "the NVIDIA driver could not be started");
   if (number < 0 || number >= n) {
     throw Error("there is no GPU " + std::to_string(number) + ": this machine has " + std::to_string(n) +
                 ", counted from 0");
@@ -33,6 +41,10 @@ Device::Device(const Driver& driver, int number, std::span<const Image> images) 
   check(driver_.device_name(name, sizeof name - 1, device_), "a GPU could not be asked for its name");
   name_ = name;
   chip_ = attribute(kMajor) * 10 + attribute(kMinor);
+  load(images);
+}
+
+void Device::load(std::span<const Image> images) {
   const int best = best_chip(images, chip_);
   if (best == 0) {
     throw Error(images.empty() ? "this sotto was built without GPU kernels (build it with the preset cuda)"
@@ -41,10 +53,14 @@ Device::Device(const Driver& driver, int number, std::span<const Image> images) 
   check(driver_.retain_context(&context_, device_), name_ + " could not be opened");
   check(driver_.set_context(context_), name_ + " could not be opened");
   check(driver_.create_stream(&stream_, kStreamNonBlocking), "a stream could not be made on " + name_);
+  int version = 0;
+  check(driver_.driver_version(&version), "the NVIDIA driver's version is unknown");
   for (const Image& image : images) {
     if (image.chip != best) continue;
     modules_.push_back(nullptr);
-    check(driver_.load_module(&modules_.back(), image.data), "kernels could not be loaded on " + name_);
+    check(driver_.load_module(&modules_.back(), image.data),
+          "kernels could not be loaded on " + name_ + " (the driver is for CUDA " + std::to_string(version / 1000) + "." +
+              std::to_string(version % 1000 / 10) + "; a newer one may help)");
   }
 }
 
@@ -121,8 +137,8 @@ DevicePointer Device::allocate(size_t bytes, const char* what) {
   DevicePointer memory = 0;
   const Result result = driver_.allocate(&memory, bytes);
   if (result == kOutOfMemory) {
-    throw Error(std::string("there are not ") + std::to_string((bytes + 999'999) / 1'000'000) + " MB free on " + name_ +
-                " for " + what + ": " + std::to_string(free_memory() / 1'000'000) + " MB are");
+    throw OutOfMemory("no " + std::to_string((bytes + 999'999) / 1'000'000) + " MB can be had for " + what + " on " + name_ +
+                      ", which says that " + std::to_string(free_memory() / 1'000'000) + " MB are free");
   }
   check(result, std::string("no memory could be had on ") + name_ + " for " + what);
   return memory;
@@ -191,6 +207,25 @@ void Device::launch_graph(Handle graph, const char* what) {
 
 void Device::destroy_graph(Handle graph) {
   if (graph) driver_.destroy_executable(graph);
+}
+
+std::byte* DeviceMemory::take(size_t bytes, const char* what, bool zeros) {
+  memory_.push_back(device_.allocate(bytes, what));
+  if (zeros) device_.set_bytes(memory_.back(), 0, bytes);
+  return reinterpret_cast<std::byte*>(memory_.back());
+}
+
+void* DeviceMemory::take_pinned(size_t bytes) {
+  pinned_.push_back(device_.allocate_host(bytes));
+  return std::memset(pinned_.back(), 0, bytes);
+}
+
+void DeviceMemory::clear() {
+  device_.driver().synchronize(device_.stream());
+  for (DevicePointer memory : memory_) device_.free(memory);
+  for (void* memory : pinned_) device_.free_host(memory);
+  memory_.clear();
+  pinned_.clear();
 }
 
 }  // namespace sotto::cuda

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/driver.h"
 #include "kernels/cuda/launch.h"
+#include "models/error.h"
 
 namespace sotto::cuda {
 
@@ -22,11 +23,9 @@ struct Image {
 std::span<const Image> embedded_images();
 extern std::span<const Image> simulated_images;  // with simulated_driver
 
-// A kernel's name with its arguments, as they go to the device.
-struct Call {
-  const char* kernel;
-  LaunchShape shape;
-  const void* arguments;
+// The device has less memory than is asked for.
+struct OutOfMemory : Error {
+  using Error::Error;
 };
 
 class Device {
@@ -51,7 +50,7 @@ class Device {
   }
   void launch_bytes(const char* kernel, const LaunchShape& shape, const void* args);
 
-  DevicePointer allocate(size_t bytes, const char* what);
+  DevicePointer allocate(size_t bytes, const char* what);  // throws OutOfMemory
   void free(DevicePointer memory);
   void* allocate_host(size_t bytes);  // pinned, and readable by the device at the same address
   void free_host(void* memory);
@@ -73,6 +72,8 @@ class Device {
   void check(Result result, const std::string& what) const;
 
  private:
+  explicit Device(const Driver& driver) : driver_(driver) {}  // so that what fails later is let go
+  void load(std::span<const Image> images);
   Handle function(const char* kernel, uint32_t shared_bytes);
 
   const Driver& driver_;
@@ -88,6 +89,24 @@ class Device {
   };
   std::map<std::string, Function> functions_;
   std::string last_kernel_ = "none";  // of those since the last synchronization, for what shows only then
+};
+
+// Memory of a device and pinned memory that are given back together.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(Device& device) : device_(device) {}
+  ~DeviceMemory() { clear(); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  std::byte* take(size_t bytes, const char* what, bool zeros);
+  void* take_pinned(size_t bytes);  // zeros
+  void clear();
+
+ private:
+  Device& device_;
+  std::vector<DevicePointer> memory_;
+  std::vector<void*> pinned_;
 };
 
 }  // namespace sotto::cuda

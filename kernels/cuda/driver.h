@@ -14,7 +14,7 @@ using Result = int;  // 0: all is well
 using DevicePointer = uint64_t;
 using Handle = void*;  // contexts, modules, functions, streams, events, graphs
 
-constexpr Result kOutOfMemory = 2, kNotReady = 600;
+constexpr Result kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
 
 // Device attributes, function attributes and flags that are used.
 constexpr int kMultiprocessors = 16, kClockKhz = 13, kIntegrated = 18, kMemoryClockKhz = 36, kMemoryBusBits = 37,

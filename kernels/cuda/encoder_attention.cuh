@@ -110,25 +110,29 @@ DEVICE void encoder_attention(const EncoderAttentionArgs& args) {
 
   // Keys and values of two tiles; the queries pass through the second's place.
   T* const shared = reinterpret_cast<T*>(shared_memory());
-  const int copy_row = thread() / 8, copy_chunk = thread() % 8, copy_to = chunk_at<8>(copy_row, copy_chunk);
-  const auto copy_rows = [&](T* to, const T* from, int rows, int last) {
+  const int copy_row = thread() / 8, copy_to = chunk_at<8>(copy_row, thread() % 8), copy_from = thread() % 8 * 8;
+  constexpr int kCopied = kThreads / 8;  // rows at once
+  const T* const key_row = k + copy_row * kHead + copy_from;
+  const auto copy_keys = [&](int tile) {  // and their values
+    const int rows = tile < kWholeTiles ? kKeyTile : kLastKeys;
+    T* const to = shared + tile % 2 * 2 * kTile + copy_to;
+    const T *const keys = key_row + tile * kTile, *const values = keys + part;
 #pragma unroll
-    for (int row = 0; row < rows; row += kThreads / 8) {
-      const int source = row + copy_row < last ? row + copy_row : last;
-      cp_async_16(to + row * kHead + copy_to, from + source * kHead + copy_chunk * 8);
+    for (int row = 0; row < kKeyTile; row += kCopied) {
+      if (row >= rows) break;
+      cp_async_16(to + row * kHead, keys + row * kHead);
+      cp_async_16(to + kTile + row * kHead, values + row * kHead);
     }
-  };
-  const auto copy_tile = [&](int tile, int rows) {
-    T* const to = shared + tile % 2 * 2 * kTile;
-    const T* const from = k + tile * kTile;
-    copy_rows(to, from, rows, rows - 1);
-    copy_rows(to + kTile, from + part, rows, rows - 1);
     cp_async_commit();
   };
 
-  copy_rows(shared + 2 * kTile, q + q0 * kHead, kQueries, kRows - 1 - q0);
+#pragma unroll
+  for (int row = 0; row < kQueries; row += kCopied) {
+    const int t = q0 + row + copy_row;
+    cp_async_16(shared + 2 * kTile + row * kHead + copy_to, q + (t < kRows ? t : kRows - 1) * kHead + copy_from);
+  }
   cp_async_commit();
-  copy_tile(0, kKeyTile);
+  copy_keys(0);
   cp_async_wait<1>();
   sync_threads();
   Attended<kM> state;
@@ -145,7 +149,7 @@ DEVICE void encoder_attention(const EncoderAttentionArgs& args) {
   for (int tile = 0; tile < kWholeTiles; tile++) {
     cp_async_wait<0>();
     sync_threads();
-    copy_tile(tile + 1, tile + 1 < kWholeTiles ? kKeyTile : kLastKeys);
+    copy_keys(tile + 1);
     const T* const keys = shared + tile % 2 * 2 * kTile;
     attend_tile<T, kM, kKeyTile, kKeyTile>(state, keys, keys + kTile);
   }

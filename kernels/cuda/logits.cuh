@@ -77,7 +77,7 @@ DEVICE void scan_row(const LogitsArgs& args, int row, int tile, const float* log
   const auto rank_of = [&](float value, int t) {
     if (ranking.temperature <= 0) return value;
     const Philox noise = philox(ranking.key, static_cast<uint32_t>(t >> 2), ranking.step, ranking.sample, 0);
-    return value / ranking.temperature + gumbel(noise.word[t & 3]);
+    return value / ranking.temperature + gumbel(word_of(noise, t & 3));
   };
   const LogitLists& lists = args.scans.lists;
   if (tile < lists.n_text) scan_list(logit, text, token, limit, rank_of, args.scans, row, tile);

@@ -18,7 +18,7 @@ std::string megabytes(int64_t bytes) { return std::to_string((bytes + 999'999) /
 MemoryPlan memory_plan(const DecoderPlan& decoder, int windows) {
   const Dims& dims = decoder.dims;
   MemoryPlan plan = {decoder.slots, windows};
-  plan.encoder_weights = encoder_weights_bytes(dims);
+  plan.encoder_weights = encoder_weights_bytes(dims, decoder.type == WeightType::i8);
   plan.decoder_weights = decoder_weights_bytes(dims, decoder.type);
   plan.encoder_buffers = encoder_buffers_bytes(dims, windows);
   plan.decoder_buffers = decoder_buffers_bytes(decoder);

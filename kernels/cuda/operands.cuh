@@ -1,7 +1,9 @@
 // How a product's operands come from global memory to registers: tiles of a and w by cp.async through the stages of a
 // ring in shared memory, from there by ldmatrix. Rows in shared memory are tile.k values, their 16-byte chunks exchanged
-// so that the eight rows of an ldmatrix lie in different banks. One barrier a stage: when all warps have passed it, the
-// stage that was read before it is free for the copy that is issued after it.
+// so that the eight rows of an ldmatrix lie in different banks. While one step of 16 values is multiplied, the next is
+// read, across stages too, where S::kAhead says that there are registers for it. One barrier a stage, before the first
+// step of the next one is read: when all warps have passed it, that stage has landed, and the stage whose last step was
+// read before it is free for the next copy.
 #pragma once
 
 #include "kernels/cuda/fragments.cuh"
@@ -23,9 +25,8 @@ struct Operands {
   int m0, n0;          // of the block
   int warp_m, warp_n;  // of the warp in the block
   // This thread copies one chunk of every kRowStep-th row of both tiles.
-  const T* a;
+  const T* a_row[kTile.m / kRowStep];
   const T* w;
-  int64_t a_row[kTile.m / kRowStep];
   int copy_to;
   // The rows whose chunks this lane gives to ldmatrix; a step of 16 values further on they are at `^ 16 * step`.
   int a_at, w_at;
@@ -34,13 +35,12 @@ struct Operands {
       : shared(reinterpret_cast<T*>(shared_memory())), m0(block_y() * kTile.m), n0(block_x() * kTile.n),
         warp_m(warp() / kTile.warps_n * (kM * 16)), warp_n(warp() % kTile.warps_n * (kN * 8)) {
     const int row = thread() / kChunks, chunk = thread() % kChunks;
-    a = static_cast<const T*>(all_a) + chunk * 8;
     w = static_cast<const T*>(all_w) + int64_t{n0 + row} * S::kK + chunk * 8;
     copy_to = chunk_at<kChunks>(row, chunk);
 #pragma unroll
     for (int i = 0; i < kTile.m / kRowStep; i++) {
       const int m = m0 + row + i * kRowStep;
-      a_row[i] = int64_t{m < m_end ? m : m_end - 1} * S::kLda;
+      a_row[i] = static_cast<const T*>(all_a) + int64_t{m < m_end ? m : m_end - 1} * S::kLda + chunk * 8;
     }
     a_at = chunk_at<kChunks>(warp_m + lane() % 16, lane() / 16);
     w_at = chunk_at<kChunks>(kTile.m + warp_n + lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
@@ -49,10 +49,10 @@ struct Operands {
   DEVICE void copy(int stage, int k) const {
     T* const to = shared + stage * kStage + copy_to;
 #pragma unroll
-    for (int i = 0; i < kTile.m / kRowStep; i++) cp_async_16(to + i * kRowStep * kTile.k, a + a_row[i] + k);
+    for (int i = 0; i < kTile.m / kRowStep; i++) cp_async_16(to + i * kRowStep * kTile.k, a_row[i] + k);
 #pragma unroll
     for (int i = 0; i < kTile.n / kRowStep; i++) {
-      cp_async_16(to + (kTile.m + i * kRowStep) * kTile.k, w + int64_t{i * kRowStep} * S::kK + k);
+      cp_async_16(to + (kTile.m + i * kRowStep) * kTile.k, w + k + i * kRowStep * S::kK);
     }
   }
 
@@ -66,24 +66,42 @@ struct Operands {
     }
   }
 
-  // Calls use(stage) for each of the stages of k, in order, when it has been copied.
+  // Calls use(k, step, a, w) for each step of 16 values, in order: value k + 16 * step on, of the stage from value k on.
   template <class Use>
   DEVICE void stream(const Use& use) const {
+    constexpr int kSteps = kTile.k / 16;
+    static_assert(kSteps % 2 == 0);
 #pragma unroll
     for (int stage = 0; stage < kTile.stages - 1; stage++) {
       if (stage * kTile.k < S::kK) copy(stage, stage * kTile.k);
       cp_async_commit();
     }
-    int stage = 0;
-#pragma unroll 1
-    for (int k = 0; k < S::kK; k += kTile.k) {
+    uint32_t a_part[2][kM][4], w_part[2][kN][2];  // one of each without kAhead
+    const auto begin_stage = [&](int stage) {
       cp_async_wait<kTile.stages - 2>();
       sync_threads();
-      const int read_before = stage == 0 ? kTile.stages - 1 : stage - 1, k_ahead = k + (kTile.stages - 1) * kTile.k;
-      if (k_ahead < S::kK) copy(read_before, k_ahead);
-      cp_async_commit();
-      use(stage, k);
-      stage = stage + 1 == kTile.stages ? 0 : stage + 1;
+      if (S::kAhead) read(stage, 0, a_part[0], w_part[0]);
+    };
+    begin_stage(0);
+    int stage = 0, free = kTile.stages - 1;
+#pragma unroll 1
+    for (int k = 0; k < S::kK; k += kTile.k) {
+      const int next = stage + 1 == kTile.stages ? 0 : stage + 1, k_ahead = k + (kTile.stages - 1) * kTile.k;
+#pragma unroll
+      for (int step = 0; step < kSteps; step++) {
+        const int now = S::kAhead ? step % 2 : 0;
+        if (S::kAhead && step + 1 < kSteps) read(stage, step + 1, a_part[1 - now], w_part[1 - now]);
+        if (S::kAhead && step + 1 == kSteps) begin_stage(next);  // what is read behind the last stage nobody uses
+        if (!S::kAhead) read(stage, step, a_part[0], w_part[0]);
+        use(k, step, a_part[now], w_part[now]);
+        if (!S::kAhead && step + 1 == kSteps) begin_stage(next);
+        if (step == 0) {
+          if (k_ahead < S::kK) copy(free, k_ahead);
+          cp_async_commit();
+        }
+      }
+      free = stage;
+      stage = next;
     }
   }
 };

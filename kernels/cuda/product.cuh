@@ -78,6 +78,7 @@ struct HalfShape {
   static constexpr int kK = product_k(kProduct, kWidth, kBins), kLda = product_lda(kProduct, kWidth, kBins);
   static constexpr bool kWritesX = writes_x(kProduct);
   static constexpr int kRun = column_run(kProduct);
+  static constexpr bool kAhead = true;
 };
 
 // Sums of a warp, with their bias, become what the product is for.
@@ -114,18 +115,9 @@ template <class T, Product kProduct, int kWidth, int kBins, int kTileIndex>
 DEVICE void multiply(const ProductArgs& args) {
   using S = HalfShape<kProduct, kWidth, kBins, kTileIndex>;
   const Operands<T, S> tiles(args.a, args.w, args.m);
-  constexpr int kM = tiles.kM, kN = tiles.kN, kSteps = S::kTile.k / 16;
-  static_assert(kN % (S::kRun / 2) == 0);
-  float y[kM][kN][4] = {};
-  tiles.stream([&](int stage, int) {
-    uint32_t a[2][kM][4], w[2][kN][2];
-    tiles.read(stage, 0, a[0], w[0]);
-#pragma unroll
-    for (int step = 0; step < kSteps; step++) {
-      if (step + 1 < kSteps) tiles.read(stage, step + 1, a[(step + 1) % 2], w[(step + 1) % 2]);
-      mma_tile<T>(y, a[step % 2], w[step % 2]);
-    }
-  });
+  static_assert(tiles.kN % (S::kRun / 2) == 0);
+  float y[tiles.kM][tiles.kN][4] = {};
+  tiles.stream([&](int, int, const auto& a, const auto& w) { mma_tile<T>(y, a, w); });
   store_sums<T, S, kWidth>(args, tiles, y);
 }
 

@@ -27,6 +27,7 @@ struct ByteShape {
   static constexpr int kK = product_k(kProduct, kWidth, 0) / 2, kLda = kK, kColumns = product_n(kProduct, kWidth, 0);
   static constexpr bool kWritesX = writes_x(kProduct);
   static constexpr int kRun = column_run(kProduct);
+  static constexpr bool kAhead = false;  // a stage's sums are turned into floats meanwhile
 };
 
 // fc1's result: gelu(y + bias) in bytes, with the scale of each row of the block's 128 columns.
@@ -41,9 +42,9 @@ DEVICE void store_bytes(const ProductS8Args& args, const Tiles& tiles, float (&y
     bias[i] = load_readonly(reinterpret_cast<const f32x4*>(args.product.bias + n + i * 16) + lane_n);
   }
 
-  // [tile.m][kWarps], in the stage after the last one: that was read before the barrier that all have passed.
+  // [tile.m][kWarps], in the last stage: that was read before the barrier that all have passed.
   float* const most_of_warps =
-      reinterpret_cast<float*>(tiles.shared + S::kK / S::kTile.k % S::kTile.stages * Tiles::kStage);
+      reinterpret_cast<float*>(tiles.shared + (S::kK / S::kTile.k - 1) % S::kTile.stages * Tiles::kStage);
 #pragma unroll
   for (int i = 0; i < 2 * kM; i++) {
     float most = 0;
@@ -89,7 +90,14 @@ DEVICE void multiply_s8(const ProductS8Args& args) {
   const int m = args.product.m, row = tiles.m0 + tiles.warp_m + lane() / 4;
   const int column = tiles.n0 + tiles.warp_n + lane() % 4 * 2;
   float y[kM][kN][4] = {};
-  tiles.stream([&](int stage, int k) {
+  int32_t sums[kM][kN][4];
+  tiles.stream([&](int k, int step, const auto& a, const auto& w) {
+    if (step == 0) {
+#pragma unroll
+      for (int i = 0; i < kM * kN * 4; i++) sums[i / 4 / kN][i / 4 % kN][i % 4] = kIntegerBitsAsInteger;
+    }
+    if (step < kSteps - 1) return mma_tile_s8(sums, a, w);
+    // Scales are asked for when no more operands are: registers hold no more.
     const float* const a_scales = args.a_scales + int64_t{k / S::kTile.k} * m;
     const float* const w_scales = args.w_scales + k / S::kTile.k * S::kColumns + column;
     float a_scale[2 * kM];
@@ -98,17 +106,7 @@ DEVICE void multiply_s8(const ProductS8Args& args) {
     for (int i = 0; i < 2 * kM; i++) a_scale[i] = load_readonly(a_scales + (row + i * 8 < m ? row + i * 8 : m - 1));
 #pragma unroll
     for (int j = 0; j < kN; j++) w_scale[j] = load_readonly(reinterpret_cast<const f32x2*>(w_scales + j * 8));
-
-    int32_t sums[kM][kN][4];
-#pragma unroll
-    for (int i = 0; i < kM * kN * 4; i++) sums[i / 4 / kN][i / 4 % kN][i % 4] = kIntegerBitsAsInteger;
-    uint32_t a[2][kM][4], w[2][kN][2];
-    tiles.read(stage, 0, a[0], w[0]);
-#pragma unroll
-    for (int step = 0; step < kSteps; step++) {
-      if (step + 1 < kSteps) tiles.read(stage, step + 1, a[(step + 1) % 2], w[(step + 1) % 2]);
-      mma_tile_s8(sums, a[step % 2], w[step % 2]);
-    }
+    mma_tile_s8(sums, a, w);
 #pragma unroll
     for (int i = 0; i < kM; i++) {
 #pragma unroll

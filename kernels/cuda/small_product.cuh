@@ -25,7 +25,7 @@ namespace sotto::cuda {
 
 // Tiles of weights that a warp has in flight: as many as registers hold beside the sums and two steps of x.
 constexpr int tiles_ahead(int tile_bytes, int split, int m, int n, int steps) {
-  const int registers = split > 8 ? 116 : tile_bytes == 16 ? 176 : 192;
+  const int registers = split > 8 ? 116 : split <= 4 && n > 2 ? 160 : tile_bytes == 16 || m > 1 ? 176 : 192;
   const int ahead = (registers - 4 * m * n - 8 * n - 36) / (m * tile_bytes / 4);
   return ahead < 1 ? 1 : ahead > 6 ? (steps < 6 ? steps : 6) : ahead < steps ? ahead : steps;
 }

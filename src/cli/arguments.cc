@@ -377,10 +377,7 @@ void Parser::take_channels(const std::string& written) {
 }
 
 void Parser::take_device(const std::string& written) {
-  const bool numbered = written.starts_with("cuda:") && written.size() > 5 &&
-                        written.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (written != "auto" && written != "cpu" && written != "cuda" && written != "cuda-sim" && !numbered)
-    refuse("--device", written, "one of auto|cpu|cuda|cuda:N");
+  if (!is_device(written)) refuse("--device", written, std::string("one of ") + kDevices);
   arguments_.network.device = written;
 }
 

@@ -60,7 +60,14 @@ class Bench {
     options.threads = threads;
     options.max_rows = arguments.beam_size;
     options.slots = std::ranges::max(arguments.batches);
+    options.warn = [](const std::string& sentence) {
+      throw Error("this bench is of a GPU: " + sentence.substr(0, sentence.rfind(';')));
+    };
     network_ = open_network(weights_, options);
+    if (network_->n_slots() < options.slots) {
+      throw Error(network_->description() + " has memory for " + std::to_string(network_->n_slots()) +
+                  " windows at once: use a smaller --batch");
+    }
     std::mt19937 generator(1);
     std::normal_distribution<float> normal(0, 0.3f);
     mel_.resize(int64_t(kMelFrames) * weights_->dims.mel_bins);
@@ -71,9 +78,9 @@ class Bench {
 
   const std::string& description() const { return network_->description(); }
 
-  double encode_seconds() {
-    const float* mels[] = {mel_.data()};
-    return best([&] { network_->encode(mels, std::span(slots_).first(1)); });
+  double encode_seconds(int windows) {
+    const std::vector<const float*> mels(windows, mel_.data());
+    return best([&] { network_->encode(mels, std::span(slots_).first(windows)); });
   }
 
   double prompt_seconds(int windows) {
@@ -140,7 +147,7 @@ std::vector<Stage> run_stages(const BenchArguments& arguments, std::shared_ptr<c
   cpu::Work encoding = cpu::encoder_work(dims, types);
   const cpu::Work cross = cpu::cross_kv_work(dims, types);
   for (int type = 0; type < cpu::kTypes; type++) encoding.ops[type] += cross.ops[type];
-  add("encode a window, with cross K/V", 1, bench.encode_seconds(), encoding);
+  add("encode a window, with cross K/V", 1, bench.encode_seconds(1), encoding);
   std::vector<int> row_counts = {1};
   if (arguments.beam_size > 1) row_counts.push_back(arguments.beam_size);
   for (const int windows : arguments.batches) {
@@ -238,12 +245,13 @@ void bench_gpu(const BenchArguments& arguments) {
               arguments.rounds, "stage", "ms", "limit ms", "share");
   const auto print = [&](const std::string& name, double seconds, const std::vector<cuda::StageWork>& stages) {
     double least = 0;
-    for (const cuda::StageWork& stage : stages) least += chip ? cuda::least_seconds(stage, *chip) : 0;
+    for (const cuda::StageWork& stage : stages) least += chip ? cuda::least_time(stage, *chip).seconds : 0;
     std::printf("%-34s %9.3f %9.3f %6.0f%%\n", name.c_str(), seconds * 1e3, least * 1e3, 100 * least / seconds);
   };
-  print("encode a window", bench.encode_seconds(), cuda::encode_work(weights->dims, 1));
   for (const int windows : arguments.batches) {
-    for (const int rows : {1, arguments.beam_size}) {
+    print("encode, " + std::to_string(windows) + (windows == 1 ? " window" : " windows"), bench.encode_seconds(windows),
+          cuda::encode_work(weights->dims, type, chip ? chip->sms : 108, windows));
+    for (const int rows : arguments.beam_size == 1 ? std::vector<int>{1} : std::vector<int>{1, arguments.beam_size}) {
       print("step, " + std::to_string(windows) + " x " + std::to_string(rows) + " rows", bench.step_seconds(windows, rows),
             cuda::step_work(weights->dims, type, windows, rows, kPrompt + kSteps / 2));
     }
@@ -268,7 +276,11 @@ void add_bench_command(CLI::App& app) {
   bench->add_option("--beam-size,--beam_size", arguments->beam_size, "beams")->check(CLI::Range(1, 32));
   bench->add_option("--rounds", arguments->rounds, "the best of so many counts")->check(CLI::Range(1, 1000));
   bench->add_flag("--kernels", arguments->kernels, "kernels alone, each with its error");
-  bench->add_option("--device", arguments->network.device, "cpu, cuda or cuda:N")->capture_default_str();
+  bench->add_option("--device", arguments->network.device, "cpu, cuda or cuda:N")
+      ->capture_default_str()
+      ->check([](const std::string& name) {
+        return is_device(name) ? std::string() : '"' + name + "\" is none of " + kDevices;
+      });
   bench->add_option("--plan", arguments->plan, "memory and least times on a GPU that isn't here: a100, 4090 or h200");
   bench->add_flag("--json", arguments->as_json, "as JSON");
   bench->callback([arguments] {
@@ -277,7 +289,7 @@ void add_bench_command(CLI::App& app) {
       options.max_rows = arguments->beam_size;
       options.slots = std::ranges::max(arguments->batches);
       bench_plan(arguments->plan, *open_weights(locate_model(arguments->model, arguments->fetch)), options);
-    } else if (arguments->network.device != "cpu") {
+    } else if (arguments->network.device.starts_with("cuda")) {
       bench_gpu(*arguments);
     } else if (arguments->kernels) {
       bench_kernels(cpu::choose_kernels(arguments->network.isa), arguments->rounds, arguments->as_json);

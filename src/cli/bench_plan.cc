@@ -13,17 +13,18 @@ namespace {
 constexpr int kPast = 128;  // positions behind a row, as in the middle of a window of speech
 
 void print_stages(const cuda::Chip& chip, const char* title, const std::vector<cuda::StageWork>& stages) {
-  std::printf("\n%-40s %8s %10s %10s %9s  %s\n", title, "kernels", "Gop", "MB", "us", "bound by");
+  std::printf("\n%-32s %8s %10s %10s %10s %9s  %s\n", title, "kernels", "Gop", "MB memory", "MB cache", "us", "bound by");
   double seconds = 0;
   int launches = 0;
   for (const cuda::StageWork& stage : stages) {
-    const double least = cuda::least_seconds(stage, chip);
-    std::printf("  %-38s %8d %10.2f %10.2f %9.1f  %s\n", stage.name, stage.launches, stage.ops / 1e9, stage.bytes / 1e6,
-                least * 1e6, stage.ops / chip.half_ops > stage.bytes / chip.read ? "multiplications" : "memory");
-    seconds += least;
+    const cuda::Least least = cuda::least_time(stage, chip);
+    std::printf("  %-30s %8d %10.2f %10.2f %10.2f %9.1f  %s\n", stage.name, stage.launches,
+                (stage.half_ops + stage.byte_ops) / 1e9, stage.bytes / 1e6, stage.asked / 1e6, least.seconds * 1e6,
+                least.limit);
+    seconds += least.seconds;
     launches += stage.launches;
   }
-  std::printf("  %-38s %8d %21s %9.1f\n  %-70s %9.1f\n", "all, at the limit", launches, "", seconds * 1e6,
+  std::printf("  %-30s %8d %32s %9.1f\n  %-72s %9.1f\n", "all, at the limit", launches, "", seconds * 1e6,
               "with 1.3 us between kernels", (seconds + launches * cuda::kGapSeconds) * 1e6);
 }
 
@@ -41,7 +42,7 @@ void bench_plan(const std::string& name, const Weights& weights, const NetworkOp
   std::printf("%s on %s (%d SMs, %.0f T/s f16, %.2f TB/s): predicted, not measured\n\n%s", weights.name.c_str(), chip->title,
               chip->sms, chip->half_ops / 1e12, chip->read / 1e12, cuda::describe(memory).c_str());
   const std::string windows = std::to_string(memory.windows) + (memory.windows == 1 ? " window" : " windows");
-  print_stages(*chip, ("encoding " + windows).c_str(), cuda::encode_work(weights.dims, memory.windows));
+  print_stages(*chip, ("encoding " + windows).c_str(), cuda::encode_work(weights.dims, type, chip->sms, memory.windows));
   const std::string step = "a step of " + std::to_string(memory.slots) + " x " + std::to_string(options.max_rows) + " rows";
   print_stages(*chip, step.c_str(), cuda::step_work(weights.dims, type, memory.slots, options.max_rows, kPast));
 }

@@ -340,7 +340,7 @@ TEST_CASE("full: decoder from end to end: int8 weights give the tokens of a plai
 }
 
 TEST_CASE("full: decoder from end to end: alignment at every width and type") {
-  for (int width : kWidths) {
+  for (int width : widths()) {
     const Dims dims = {.width = width, .heads = width / kHead, .encoder_layers = 1, .decoder_layers = 2, .mel_bins = 80,
                        .vocabulary = width == 1280 ? 51866 : 51865};
     const SpecialTokens special = special_tokens(dims.vocabulary);

@@ -13,8 +13,6 @@ namespace sotto::test {
 
 using cuda::WeightType;
 
-constexpr int kWidths[] = {384, 512, 768, 1024, 1280};
-
 inline std::vector<float> normal(size_t n, uint32_t seed, float deviation, float mean = 0) {
   std::mt19937 random(seed);
   std::normal_distribution<float> of(mean, deviation);

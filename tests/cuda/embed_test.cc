@@ -84,7 +84,7 @@ TEST_CASE("embedding: rows of a table, every width and type") {
   StepTable table = {};
   table.n_rows = 5;
   for (int i = 0; i < 5; i++) table.row[i] = {0, 0, i * 111, (i * 41 + 7) % kVocabulary};
-  for (int width : kWidths) {
+  for (int width : widths()) {
     for (WeightType type : kTypes) {
       CAPTURE(width);
       CAPTURE(int(type));

@@ -140,7 +140,7 @@ TEST_CASE("products of bytes: all schedules") {
 }
 
 TEST_CASE("products of bytes: every width") {
-  for (const int width : {512, 768, 1024, 1280}) {
+  for (const int width : widths()) {
     for (const Product product : kProducts) {
       const Case c(product, width, 40);
       one_schedule([&] { c.check(c.expected()); });
@@ -164,7 +164,7 @@ TEST_CASE("products of bytes: what they move and multiply is what their header s
 }
 
 TEST_CASE("layer norm in bytes: every width, all schedules") {
-  for (const int width : {384, 512, 768, 1024, 1280}) {
+  for (const int width : widths()) {
     constexpr int kM = 7;
     const std::vector<float> weight = random_halves<f16>(width, 1, 0.1f, 1), bias = random_halves<f16>(width, 2, 0.1f);
     const std::vector<float> x = random_halves<f16>(int64_t{kM} * width, 3, 4, 2);

@@ -251,7 +251,7 @@ void check_qkv(int width, WeightType type, int row_class, int n_rows, int n, boo
 }  // namespace
 
 TEST_CASE("small products: norm and gelu, every width, type and class of rows") {
-  for (int width : kWidths) {
+  for (int width : widths()) {
     for (WeightType type : kTypes) {
       for (int rows : kRowClasses) check_fc1(width, type, rows, rows - 3, width == 384 && type == WeightType::f16);
     }
@@ -260,7 +260,7 @@ TEST_CASE("small products: norm and gelu, every width, type and class of rows") 
 }
 
 TEST_CASE("small products: residual, operand and moments of the next norm") {
-  for (int width : kWidths) {
+  for (int width : widths()) {
     for (WeightType type : kTypes) {
       for (int rows : kRowClasses) {
         const bool all = width == 384 && type == WeightType::i8;
@@ -273,17 +273,17 @@ TEST_CASE("small products: residual, operand and moments of the next norm") {
 
 TEST_CASE("small products: queries, and keys and values to where their positions are kept") {
   for (WeightType type : kTypes) check_qkv(384, type, 8, 7, 3 * 384, type == WeightType::bf16);
-  for (int width : kWidths) {
+  for (int width : widths()) {
     for (int rows : kRowClasses) check_qkv(width, WeightType::f16, rows, rows - 1, 128, false);
   }
 }
 
 TEST_CASE("full: small products: queries, keys and values at every width") {
-  for (int width : kWidths) check_qkv(width, WeightType::f16, 64, 61, 3 * width, false);
+  for (int width : widths()) check_qkv(width, WeightType::f16, 64, 61, 3 * width, false);
 }
 
 TEST_CASE("small products: a row's result doesn't depend on the rows beside it") {
-  const int width = 512;
+  const int width = 384;
   const NormedProduct product(64, width, WeightType::f16);
   std::vector<uint16_t> first;
   for (int row_class : kRowClasses) {
@@ -299,7 +299,7 @@ TEST_CASE("small products: a row's result doesn't depend on the rows beside it")
 
 TEST_CASE("small products: bytes, operations and bank conflicts as counted") {
   if (on_hardware()) return;
-  const int width = 512, n = 128, row_class = 8;
+  const int width = 384, n = 128, row_class = 8;
   const NormedProduct product(n, width, WeightType::f16);
   const DeviceArray<StepTable> table = on_device(table_of(row_class));
   const DeviceArray<uint16_t> hidden(size_t(kMaxStepRows) * 4 * width);

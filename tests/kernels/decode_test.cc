@@ -195,7 +195,8 @@ void step(const Case& c, SlotRows& slot, int part_size) {
     const Tokens tokens = tokens_of(slot, slot.n_sampled, slot.n_sampled ? i : 0);
     choices.push_back(choices_of(slot, i, c.logits(tokens), part_size));
   }
-  update_rows(slot, choices.data());
+  UpdateSpace space;
+  update_rows(slot, choices.data(), space);
 }
 
 void start(const Case& c, SlotRows& slot, int rows, float patience, float temperature, int limit) {

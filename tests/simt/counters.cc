@@ -3,8 +3,23 @@
 
 #include "simt/block.h"
 
+#ifdef SIMT_TSAN
+extern "C" void __tsan_ignore_thread_begin();
+extern "C" void __tsan_ignore_thread_end();
+#endif
+
 namespace sotto::simt {
 namespace {
+
+// While it lives, ThreadSanitizer doesn't see the allocations that fibers make for what they have in common here.
+struct Unwatched {
+#ifdef SIMT_TSAN
+  Unwatched() { __tsan_ignore_thread_begin(); }
+  ~Unwatched() { __tsan_ignore_thread_end(); }
+#else
+  Unwatched() {}
+#endif
+};
 
 constexpr uintptr_t kSector = 32;
 constexpr int kBanks = 32, kBankBytes = 4;
@@ -61,6 +76,7 @@ void count_wavefronts(const void* const* at, int n, uint32_t bytes, int64_t& wav
 }  // namespace
 
 void count_access(Thread& thread, Space space, const void* at, uint32_t bytes, bool writes, const Place& place) {
+  const Unwatched unwatched;
   AccessSite& site = thread.block->sites[key_of(thread, space, writes, place)];
   site.space = space;
   site.writes = writes;
@@ -74,6 +90,7 @@ void count_ldmatrix(const void* const (&rows)[8]) {
 }
 
 void fold_sites(Block& block, Counters& counters) {
+  const Unwatched unwatched;
   for (const auto& [key, site] : block.sites) {
     size_t n = 0;
     for (const auto& of_lane : site.at) n = std::max(n, of_lane.size());

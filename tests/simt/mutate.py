@@ -4,6 +4,8 @@ or else with a race that ThreadSanitizer reports.
 
 usage: mutate.py BUILD-DIRECTORY [TEST-CASE-PATTERN [SOURCE-FILE…]]
        the pattern is doctest's; source files (base names) restrict which places are tried
+       mutate.py BUILD-DIRECTORY --sample
+       the first places of each kernel, with the one test that is its own
 """
 import os
 import pathlib
@@ -11,6 +13,19 @@ import subprocess
 import sys
 import tempfile
 import time
+
+
+# Source file: its test case.
+SAMPLE = {
+    "operands.cuh": "products: every one, all schedules, rows that end inside a tile",
+    "encoder_attention.cuh": "encoder attention: all schedules",
+    "small_product.cuh": "small products: residual, operand and moments of the next norm",
+    "self_attention.cu": "self attention: a row's past at the places of its table",
+    "cross_attention.cu": "cross attention: rows of slots over their windows",
+    "logits.cuh": "the end of a step: beams, samples and rules as on the host, under every schedule",
+    "choose.cu": "the end of a step: beams, samples and rules as on the host, under every schedule",
+}
+SAMPLED = 2  # places of each
 
 
 def run(program, pattern, **environment):
@@ -34,14 +49,11 @@ def quoted(name):  # a comma separates patterns
     return name.replace(",", "?")
 
 
-def main():
-    build = pathlib.Path(sys.argv[1])
-    pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
-    files = set(sys.argv[3:])
-    program, watched = build / "tests_cuda", build / "tests_cuda_tsan"
-    tests_of = {}  # place in a source: (seconds, test case) of those that come to it
+def find_places(program, names, files):
+    """{place in a source: [(seconds, test case), …] of those that come to it}"""
+    tests_of = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in test_cases(program, pattern):
+        for name in names:
             sites = pathlib.Path(folder) / "sites"
             started = time.monotonic()
             if run(program, quoted(name), SIMT_SITES=str(sites)) != 0:
@@ -50,6 +62,30 @@ def main():
             for site in sites.read_text().split() if sites.exists() else []:
                 if not files or site.rsplit(":", 1)[0] in files:
                     tests_of.setdefault(site, []).append((seconds, name))
+    return tests_of
+
+
+def sample(program):
+    places = {}
+    for name in sorted(set(SAMPLE.values())):
+        found = find_places(program, [name], {file for file, test in SAMPLE.items() if test == name})
+        for file in {site.rsplit(":", 1)[0] for site in found}:
+            of_file = sorted((site for site in found if site.startswith(file + ":")), key=lambda site: int(site.split(":")[1]))
+            places.update((site, found[site]) for site in of_file[:SAMPLED])
+    missing = SAMPLE.keys() - {site.rsplit(":", 1)[0] for site in places}
+    if missing:
+        sys.exit(f"no barrier of {', '.join(sorted(missing))} was come to")
+    return places
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    program, watched = build / "tests_cuda", build / "tests_cuda_tsan"
+    if "--sample" in sys.argv:
+        tests_of = sample(program)
+    else:
+        pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
+        tests_of = find_places(program, test_cases(program, pattern), set(sys.argv[3:]))
     survivors = []
     for site, tests in sorted(tests_of.items()):
         names = [quoted(name) for _, name in sorted(tests)]

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -25,8 +27,8 @@ using cuda::Driver;
 using cuda::Handle;
 using cuda::Result;
 
-constexpr Result kInvalidValue = 1, kInvalidImage = 200, kNotFound = 500, kLaunchFailed = 719;
-constexpr int kChip = 80;
+constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidImage = 200, kNotFound = 500, kLaunchFailed = 719;
+constexpr int kChip = 80;  // of the images
 constexpr size_t kPage = 4096, kAlignment = 256;
 constexpr size_t kMostPoisoned = size_t{64} << 20;  // bytes filled with 0xff; more would only cost time
 constexpr int kDefaultShared = 48 * 1024, kMostShared = 163 * 1024;
@@ -45,8 +47,7 @@ using Graph = std::vector<std::function<Result()>>;
 
 std::map<uintptr_t, Allocation> allocations;
 std::map<const Kernel*, Function> functions;
-size_t memory_total = size_t{16} << 30, memory_used = 0;
-int launches_left = -1;
+size_t memory_used = 0;
 std::string failure;
 Graph* capture = nullptr;
 std::mutex mutex;
@@ -85,7 +86,7 @@ Result unmap_memory(void* memory, size_t* bytes) {
 
 Result allocate(DevicePointer* memory, size_t bytes) {
   if (bytes == 0) return kInvalidValue;
-  if (memory_used + bytes > memory_total) return cuda::kOutOfMemory;
+  if (memory_used + bytes > faults().memory_had) return cuda::kOutOfMemory;
   std::byte* data = map_memory(bytes);
   if (!data) return cuda::kOutOfMemory;
   memory_used += bytes;
@@ -103,11 +104,11 @@ Result launch(Handle handle, unsigned x, unsigned y, unsigned z, unsigned block_
   std::align(64, function.kernel->argument_bytes, aligned, space);
   std::memcpy(aligned, arguments[0], function.kernel->argument_bytes);
   return do_or_capture([=, keep = std::move(copy)] {
-    if (launches_left == 0) {
+    if (faults().launches_left == 0) {
       failure = "a failure that was asked for";
       return kLaunchFailed;
     }
-    if (launches_left > 0) launches_left--;
+    if (faults().launches_left > 0) faults().launches_left--;
     std::string what = run(*function.kernel, {x, y, z}, block_x, shared_bytes, together ? x * y * z : 1, aligned);
     if (what.empty()) return Result{0};
     // Threads that were left in the middle never say that they are done with the arguments.
@@ -120,8 +121,8 @@ Result launch(Handle handle, unsigned x, unsigned y, unsigned z, unsigned block_
 Result attribute(int* value, int which, int) {
   switch (which) {
     case cuda::kMultiprocessors: *value = 16; return 0;
-    case cuda::kMajor: *value = kChip / 10; return 0;
-    case cuda::kMinor: *value = kChip % 10; return 0;
+    case cuda::kMajor: *value = faults().chip / 10; return 0;
+    case cuda::kMinor: *value = faults().chip % 10; return 0;
     case cuda::kSharedBytesOptIn: *value = kMostShared; return 0;
     case cuda::kL2Bytes: *value = 40 << 20; return 0;
     case cuda::kClockKhz: *value = 1'410'000; return 0;
@@ -133,6 +134,7 @@ Result error_text(Result error, const char** text) {
   switch (error) {
     case kInvalidValue: *text = "invalid argument"; break;
     case cuda::kOutOfMemory: *text = "out of memory"; break;
+    case kNoDevice: *text = "no CUDA-capable device is detected"; break;
     case kInvalidImage: *text = "device kernel image is invalid"; break;
     case kNotFound: *text = "named symbol not found"; break;
     case kLaunchFailed: *text = failure.c_str(); break;
@@ -145,8 +147,8 @@ int some_object;  // what handles point to that stand for nothing
 
 void fill_memory_functions(Driver& d) {
   d.memory_info = [](size_t* free, size_t* total) {
-    *free = memory_total - memory_used;
-    *total = memory_total;
+    *free = faults().memory - std::min(memory_used, faults().memory);
+    *total = faults().memory;
     return Result{0};
   };
   d.allocate = allocate;
@@ -185,10 +187,10 @@ void fill_memory_functions(Driver& d) {
 }
 
 void fill_device_functions(Driver& d) {
-  d.init = [](unsigned) { return Result{0}; };
-  d.driver_version = [](int* version) { return *version = 13000, Result{0}; };
-  d.device_count = [](int* n) { return *n = 1, Result{0}; };
-  d.device = [](int* device, int number) { return *device = number, number == 0 ? Result{0} : Result{101}; };
+  d.init = [](unsigned) { return faults().init; };
+  d.driver_version = [](int* version) { return *version = faults().driver_version, Result{0}; };
+  d.device_count = [](int* n) { return *n = faults().devices, Result{0}; };
+  d.device = [](int* device, int number) { return *device = number, number < faults().devices ? Result{0} : Result{101}; };
   d.device_name = [](char* name, int size, int) {
     std::snprintf(name, size, "the simulated GPU");
     return Result{0};
@@ -199,6 +201,7 @@ void fill_device_functions(Driver& d) {
   d.set_context = [](Handle) { return Result{0}; };
   d.load_module = [](Handle* module, const void* image) {
     *module = const_cast<void*>(image);
+    if (faults().load != 0) return faults().load;
     return image == simulated_images()[0].data ? Result{0} : kInvalidImage;
   };
   d.unload_module = [](Handle) { return Result{0}; };
@@ -222,11 +225,16 @@ void fill_stream_functions(Driver& d) {
   d.destroy_stream = [](Handle) { return Result{0}; };
   d.synchronize = [](Handle) { return Result{0}; };
   d.query = [](Handle) { return Result{0}; };
-  d.create_event = [](Handle* event, unsigned) { return *event = &some_object, Result{0}; };
-  d.destroy_event = [](Handle) { return Result{0}; };
-  d.record = [](Handle, Handle) { return Result{0}; };
+  using Clock = std::chrono::steady_clock;
+  d.create_event = [](Handle* event, unsigned) { return *event = new Clock::time_point, Result{0}; };
+  d.destroy_event = [](Handle event) { return delete static_cast<Clock::time_point*>(event), Result{0}; };
+  d.record = [](Handle event, Handle) { return *static_cast<Clock::time_point*>(event) = Clock::now(), Result{0}; };
   d.wait_for_event = [](Handle) { return Result{0}; };
-  d.elapsed_ms = [](float* ms, Handle, Handle) { return *ms = 0, Result{0}; };
+  d.elapsed_ms = [](float* ms, Handle from, Handle to) {
+    *ms = std::chrono::duration<float, std::milli>(*static_cast<Clock::time_point*>(to) -
+                                                   *static_cast<Clock::time_point*>(from)).count();
+    return Result{0};
+  };
   d.launch = [](Handle function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
                 unsigned block_z, unsigned shared_bytes, Handle, void** arguments, void**) {
     return launch(function, x, y, z, block_x, block_y, block_z, shared_bytes, false, arguments);
@@ -274,7 +282,10 @@ std::span<const cuda::Image> simulated_images() {
   return {&image, 1};
 }
 
-void set_simulated_memory(size_t bytes) { memory_total = bytes; }
-void fail_launch_after(int n) { launches_left = n; }
+Faults& faults() {
+  static Faults all;
+  return all;
+}
+size_t simulated_memory_used() { return memory_used; }
 
 }  // namespace sotto::simt

@@ -59,4 +59,25 @@ TEST_CASE("sotto bench --kernels gives each kernel's error") {
   CHECK(run_sotto("bench --isa none-such").status == 1);
 }
 
+TEST_CASE("sotto bench --plan gives the least times on a GPU that is not here, and --device cuda none of the processor's") {
+  const auto model = test_model("tiny.en");
+  if (!model) {
+    MESSAGE("skipped: no weights of tiny.en");
+    return;
+  }
+  const Ran plan = run_sotto("bench --plan h200 -m " + *model + " --batch 8");
+  CHECK(plan.status == 0);
+  for (const char* part : {"H200", "predicted, not measured", "MB cache", "attention", "cross keys and values", "bound by",
+                           "encoding 8 windows", "a step of 8 x 5 rows"}) {
+    CAPTURE(part);
+    CHECK(plan.out.find(part) != std::string::npos);
+  }
+  const Ran unknown = run_sotto("bench --plan 8800gt -m " + *model);
+  CHECK(unknown.status == 1);
+  CHECK(unknown.err.find("a100|4090|h200") != std::string::npos);
+  const Ran absent = run_sotto("bench --device cuda:9999 -m " + *model);
+  CHECK(absent.status == 1);
+  CHECK(absent.err.find("this bench is of a GPU: ") != std::string::npos);
+}
+
 }  // namespace

@@ -62,6 +62,9 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --raw s16le", "s16le:8000:1");
   check_refused("a.wav --device mps", "cuda");
   check_refused("a.wav --device cuda:x", "cuda");
+  check_refused("a.wav --device cuda:99999", "cuda");
+  check_refused("a.wav --device cuda-sim", "auto|cpu|cuda");  // there is none in this program
+  check_refused("bench --device cuda-sim", "auto|cpu|cuda");
   check_refused("a.wav --task sing", "transcribe or translate");
   check_refused("a.wav --language klingon", "klingon");
   check_refused("a.wav --mode parallel", "sequential");
