@@ -12,11 +12,17 @@
 namespace sotto {
 namespace {
 
+constexpr double kApart = 0.3;  // in temperature: nearer ones repeat each other's errors
+
+std::vector<int> text_of(const std::vector<int>& tokens, int eot) {
+  std::vector<int> text;
+  std::ranges::copy_if(tokens, std::back_inserter(text), [eot](int token) { return token < eot; });
+  return text;
+}
+
 // The tokens up to where the text at their end is said a second time.
 void cut_loop(std::vector<int>& tokens, int eot) {
-  std::vector<int> text;
-  std::ranges::copy_if(tokens, std::back_inserter(text), [&](int token) { return token < eot; });
-  const Repetition found = repetition_at_end(text);
+  const Repetition found = repetition_at_end(text_of(tokens, eot));
   int too_many = found.n_text * (found.times - 1);
   while (too_many > 0) {
     if (tokens.back() < eot) --too_many;
@@ -55,7 +61,8 @@ void WindowDecoder::begin_attempts(const std::vector<int>& slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
     Course& course = courses_.at(slots[i]);
     course.no_speech_prob = beginnings[i].no_speech_prob;
-    course.guard.restart();
+    const bool may_go_on = course.looped && course.n_endless == 1;
+    course.guard.restart(may_go_on ? course.said[course.first_loop] : std::vector<int>());
   }
 }
 
@@ -96,14 +103,55 @@ std::vector<WindowResult> WindowDecoder::step() {
   return results;
 }
 
+// Off where exactly the reference's loop is asked for: it knows no guard, and without a temperature to go on to no remedy.
+bool WindowDecoder::guarded() const {
+  return options_.sampling.temperatures.size() > 1 || options_.voice_activity || options_.mode == Mode::batched;
+}
+
 std::optional<Decoded> WindowDecoder::judge(Course& course, bool looped) {
   Decoded decoded = read(course, looped);
   if (!decoded.looped && !needs_fallback(decoded, options_.thresholds)) return decoded;
+  // One that ran to the limit of tokens over the same words is a loop, too, if a slow one.
+  decoded.looped |= guarded() && !decoded.ended && repetitive(decoded, options_.thresholds);
+  const int eot = tokenizer_.special().eot;
+  const bool first_loop = decoded.looped && !course.looped;
+  if (first_loop) course.first_loop = course.said.size();
   course.looped |= decoded.looped;
+  course.n_endless += decoded.looped || !decoded.ended;
+  course.said.push_back(text_of(decoded.tokens, eot));
+  if (decoded.looped) {
+    cut_loop(decoded.tokens, eot);
+    decoded.text = strip(tokenizer_.decode(decoded.tokens));  // the ratio remains that of all of it
+  }
   decoded.failed = guarded();
   course.failed.push_back(std::move(decoded));
-  if (++course.attempt < options_.sampling.temperatures.size()) return std::nullopt;
+  if (auto genuine = agreed(course)) return genuine;
+  const bool last = course.attempt + 1 == options_.sampling.temperatures.size();
+  if (first_loop && (last || course.task.prompt != course.task.plain_prompt)) return std::nullopt;
+  if (!last) {
+    ++course.attempt;
+    return std::nullopt;
+  }
   return best_of_failed(course.failed, options_.thresholds);
+}
+
+// Where the last attempt is sure, has come to its end and says the same again and again as one at a temperature well apart
+// from it: the first whole attempt that says so, too.
+std::optional<Decoded> WindowDecoder::agreed(const Course& course) const {
+  const Decoded& last = course.failed.back();
+  if (!guarded() || !merely_repetitive(last, options_.thresholds)) return std::nullopt;
+  const bool one_temperature = options_.sampling.temperatures.size() == 1;
+  const Decoded* whole = nullptr;
+  bool agreed = false;
+  for (size_t i = 0; i + 1 < course.failed.size(); ++i) {
+    if (!agree_on_repetition(course.said[i], course.said.back())) continue;
+    agreed |= one_temperature || last.temperature - course.failed[i].temperature > kApart;
+    if (!whole && merely_repetitive(course.failed[i], options_.thresholds)) whole = &course.failed[i];
+  }
+  if (!agreed) return std::nullopt;
+  Decoded genuine = whole ? *whole : last;
+  genuine.failed = false;
+  return genuine;
 }
 
 // Of a loop that was stopped, rows that had ended before it count alone, if there are any.
@@ -117,14 +165,13 @@ Decoded WindowDecoder::read(const Course& course, bool looped) const {
   const Hypothesis& best = best_hypothesis(hypotheses, options_.sampling.length_penalty);
   Decoded decoded;
   decoded.tokens = best.tokens;
-  if (looped) cut_loop(decoded.tokens, tokenizer_.special().eot);
-  decoded.text = strip(tokenizer_.decode(decoded.tokens));
   decoded.temperature = options_.sampling.temperatures[course.attempt];
   decoded.avg_log_prob = best.sum_log_prob / static_cast<double>(best.tokens.size() + 1);
-  decoded.compression_ratio = compression_ratio(decoded.text);
   decoded.no_speech_prob = course.no_speech_prob;
   decoded.ended = best.finished;
   decoded.looped = looped;
+  decoded.text = strip(tokenizer_.decode(decoded.tokens));
+  decoded.compression_ratio = compression_ratio(decoded.text);
   return decoded;
 }
 

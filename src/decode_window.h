@@ -37,7 +37,8 @@ class WindowDecoder {
   void begin(std::vector<WindowTask> tasks);
 
   // One token for every window, and what is done after it. A decoding that isn't good is begun again in its slot at the
-  // next temperature, while the others go on. If all fail, the most probable one is taken.
+  // next temperature, while the others go on; after the first loop without the text before the window, if there was one,
+  // at the same. What attempts at two temperatures repeat alike counts as said. If all fail, the most probable is taken.
   std::vector<WindowResult> step();
 
   bool busy() const { return !courses_.empty(); }
@@ -49,6 +50,9 @@ class WindowDecoder {
     WindowTask task;
     size_t attempt = 0;
     bool looped = false;         // one of the attempts
+    size_t first_loop = 0;       // ... which one
+    int n_endless = 0;           // attempts that were stopped in a loop, or by the limit of tokens
+    std::vector<std::vector<int>> said;  // text tokens of the failed attempts, loops and all
     float no_speech_prob = 0;    // in this attempt
     LoopGuard guard;
     std::vector<Decoded> failed;
@@ -56,10 +60,11 @@ class WindowDecoder {
 
   void begin_attempts(const std::vector<int>& slots);
   Settings settings(const Course& course) const;
-  bool guarded() const { return options_.sampling.temperatures.size() > 1; }
+  bool guarded() const;
   Decoded read(const Course& course, bool looped) const;
   // What is taken for a window whose attempt has ended; none: the next one is to begin.
   std::optional<Decoded> judge(Course& course, bool looped);
+  std::optional<Decoded> agreed(const Course& course) const;
 
   Network& network_;
   const Tokenizer& tokenizer_;

@@ -50,15 +50,19 @@ bool sounds_silent(const Decoded& decoded, const ThresholdOptions& thresholds) {
   return thresholds.no_speech && decoded.no_speech_prob > *thresholds.no_speech;
 }
 
+}  // namespace
+
 bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds) {
   return decoded.looped || (thresholds.compression_ratio && decoded.compression_ratio > *thresholds.compression_ratio);
 }
 
-}  // namespace
-
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds) {
   if (sounds_silent(decoded, thresholds) && unsure(decoded, thresholds)) return false;
   return repetitive(decoded, thresholds) || unsure(decoded, thresholds);
+}
+
+bool merely_repetitive(const Decoded& decoded, const ThresholdOptions& thresholds) {
+  return repetitive(decoded, thresholds) && !decoded.looped && decoded.ended && !unsure(decoded, thresholds);
 }
 
 Decoded best_of_failed(std::span<const Decoded> attempts, const ThresholdOptions& thresholds) {

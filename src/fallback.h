@@ -41,6 +41,11 @@ double compression_ratio(std::string_view text);
 // The decoding was repetitive or unsure, and it wasn't silence: the next temperature is tried.
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds);
 
+bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds);
+
+// All that is wrong with it is that it repeats itself: it is sure, and came to its end.
+bool merely_repetitive(const Decoded& decoded, const ThresholdOptions& thresholds);
+
 // What is taken for a window if every attempt failed, in their order: the most probable that doesn't repeat itself, else
 // the most probable that came to its end, else the most probable. (The reference takes the last, which at temperature 1
 // is a random text.) There must be one.

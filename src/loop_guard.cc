@@ -19,7 +19,40 @@ double mean(std::span<const float> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// The repetition that a text ends with, but for a few tokens such as a full stop, and where that begins.
+struct Found {
+  std::vector<int> what;
+  int n_all = 0;  // tokens, all times together
+};
+
+Found repetition_near_end(std::vector<int> text) {
+  constexpr int kMostBehind = 3;
+  Found best;
+  for (int left_out = 0; left_out <= kMostBehind && !text.empty(); ++left_out, text.pop_back()) {
+    const Repetition found = repetition_at_end(text);
+    if (found.times < 2 || found.n_text * found.times <= best.n_all) continue;
+    best = {{text.end() - found.n_text, text.end()}, found.n_text * found.times};
+  }
+  return best;
+}
+
+// Whether one is the other, begun at any place in it.
+bool same_circle(const std::vector<int>& a, std::vector<int> b) {
+  if (a.size() != b.size()) return false;
+  b.insert(b.end(), b.begin(), b.end());
+  return std::ranges::search(b, a).begin() != b.end();
+}
+
 }  // namespace
+
+bool same_repetition(const std::vector<int>& a, const std::vector<int>& b) {
+  const Found in_a = repetition_near_end(a);
+  return !in_a.what.empty() && same_circle(in_a.what, repetition_near_end(b).what);
+}
+
+bool agree_on_repetition(const std::vector<int>& a, const std::vector<int>& b) {
+  return same_repetition(a, b) && 4 * repetition_near_end(b).n_all >= 3 * repetition_near_end(a).n_all;
+}
 
 Repetition repetition_at_end(const std::vector<int>& text) {
   const int n = static_cast<int>(text.size());
@@ -65,7 +98,8 @@ bool LoopGuard::is_loop(const Row& row) const {
   const std::span<const float> said = std::span(row.log_probs).last(n);
   const double second = mean(said.subspan(found.n_text, found.n_text)), last = mean(said.last(found.n_text));
   if (last < second) return false;
-  return n > kTokensPerSecond * window_s_ || (found.times >= kManyTimes && last > kSure);
+  if (n > kTokensPerSecond * window_s_) return true;
+  return found.times >= kManyTimes && last > kSure && !same_repetition(row.text, heard_);
 }
 
 }  // namespace sotto

@@ -2,6 +2,7 @@
 // The guard sees it while it happens.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "kernels/network.h"
@@ -18,6 +19,14 @@ struct Repetition {
 // What a text ends with, in the shortest period that repeats most of it.
 Repetition repetition_at_end(const std::vector<int>& text);
 
+// Whether two texts repeat the same thing at their ends, but for a full stop or the like.
+bool same_repetition(const std::vector<int>& a, const std::vector<int>& b);
+
+// ... and the second one, which came to its end by itself, about as often as the first or more, whose end may be missing.
+// Two attempts at one window that do so have heard it: a decoder that goes astray loops over something else at another
+// temperature, or doesn't end.
+bool agree_on_repetition(const std::vector<int>& a, const std::vector<int>& b);
+
 class LoopGuard {
  public:
   // window_s: how much sound the text is of.
@@ -27,7 +36,12 @@ class LoopGuard {
   // be spoken in the window, or again and again with ever more confidence.
   bool loops(const Progress& progress);
 
-  void restart() { rows_ = {{}}; }  // the next step is another attempt's first
+  // The next step is another attempt's first. heard: text tokens of an attempt that was stopped in a loop, which is to
+  // go on this time if it comes again and can be spoken in the window, so that its end is known.
+  void restart(std::vector<int> heard = {}) {
+    rows_ = {{}};
+    heard_ = std::move(heard);
+  }
 
  private:
   struct Row {
@@ -41,6 +55,7 @@ class LoopGuard {
   SpecialTokens special_;
   double window_s_;
   std::vector<Row> rows_ = {{}};
+  std::vector<int> heard_;
 };
 
 }  // namespace sotto
