@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "audio/temporary_file.h"
 #include "models/error.h"
 
 namespace sotto {
@@ -18,28 +19,9 @@ namespace {
 constexpr int64_t kInMemory = 1 << 24;  // samples: 17 minutes, 32 MB
 constexpr float kScale = 32768;
 
-std::string temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder && *folder ? folder : "/tmp";
-}
-
 [[noreturn]] void fail(const char* what, int error) {
   throw Error(std::string(what) + " a temporary file for the decoded sound in " + temporary_folder() + " (" +
               std::strerror(error) + "); set TMPDIR to a folder with room (115 MB for an hour of sound)");
-}
-
-// A file without a name, gone when it is closed.
-int open_unnamed() {
-#if defined(O_TMPFILE)
-  const int direct = ::open(temporary_folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (direct >= 0) return direct;  // not every file system can
-#endif
-  std::string name = temporary_folder() + "/sotto-XXXXXX";
-  const int file = ::mkstemp(name.data());
-  if (file < 0) fail("can't make", errno);
-  ::fcntl(file, F_SETFD, FD_CLOEXEC);
-  ::unlink(name.c_str());
-  return file;
 }
 
 // To the nearest; NaN is silence. No library call, so that the compiler can vectorise the loop over it.
@@ -62,7 +44,7 @@ void SoundStore::append(std::span<const float> samples) {
 }
 
 void SoundStore::spill() {
-  if (file_ < 0) file_ = open_unnamed();
+  if (file_ < 0) file_ = open_unnamed_file();
   const char* from = reinterpret_cast<const char*>(memory_.data());
   const char* end = from + memory_.size() * sizeof(int16_t);
   while (from < end) {

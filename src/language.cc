@@ -9,7 +9,6 @@
 namespace sotto {
 namespace {
 
-constexpr int kMostWindows = 5;         // that are listened to
 constexpr double kEnoughSpeechS = 15;   // of which one language is as good as certain
 constexpr double kSure = 0.9;
 constexpr double kLeastSpeechS = 0.1;   // for which a window counts
@@ -31,6 +30,15 @@ Spoken fit_to_model(const TranscribeOptions& options, const Dims& dims, const To
     if (tokenizer.language_token(code) < 0)
       throw Error("this model hasn't learnt the language '" + code + "'; leave it out of those to choose from");
   return {options.language, options.translate};
+}
+
+// Zeros have a power of 1e-10, or where that is higher the clamp's floor, which lies 8 powers of ten below the maximum;
+// all values are scaled, (x + 4) / 4.
+void put_silence_behind(Mel& mel, int n_frames) {
+  constexpr float kZeros = (-10.0f + 4) / 4;
+  CHECK_INVARIANT(n_frames > 0);
+  const auto rest = mel.values.begin() + int64_t{n_frames} * mel.bins;
+  std::fill(rest, mel.values.end(), std::max(kZeros, *std::max_element(mel.values.begin(), rest) - 2));
 }
 
 // Of all languages, 0 for those that aren't allowed.

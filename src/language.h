@@ -1,11 +1,13 @@
 // Which language is spoken, and what the model can do about it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "audio/mel.h"
 #include "models/tokenizer.h"
 #include "src/options.h"
 
@@ -22,6 +24,10 @@ struct Spoken {
 Spoken fit_to_model(const TranscribeOptions& options, const Dims& dims, const Tokenizer& tokenizer,
                     const std::function<void(const std::string&)>& warn);
 
+// Makes the rest of a window behind its n_frames what the front end gives for digital silence: so the model hears which
+// language is spoken, as the reference has it. (Where text is written nothing, 0.0, is behind a short sound.)
+void put_silence_behind(Mel& mel, int n_frames);
+
 struct HeardLanguage {
   std::string code;
   double probability = 0;  // among those that were to choose from
@@ -31,6 +37,8 @@ struct HeardLanguage {
 // has it. A single window can be music, a name, or a greeting in another language.
 class LanguageVote {
  public:
+  static constexpr std::ptrdiff_t kMostWindows = 5;  // that are listened to
+
   // allowed: codes of the languages to choose from; empty: all. least: windows to listen to, if there are so many.
   explicit LanguageVote(std::span<const std::string> allowed, int least = 1)
       : allowed_(allowed.begin(), allowed.end()), least_(least) {}

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "audio/channels.h"
+#include "audio/temporary_file.h"
 #include "models/dims.h"
 #include "models/error.h"
 #include "src/coverage.h"
@@ -28,9 +29,13 @@ void shift(Segment& segment, double by_s) {
   }
 }
 
-bool can_be_read_again(const std::string& path) {
+enum class Reading { often, once_to_the_end, once };
+
+Reading how_often_read(const std::string& path) {
   struct stat status = {};
-  return stat(path == "-" ? "/dev/stdin" : path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  if (stat(path == "-" ? "/dev/stdin" : path.c_str(), &status) != 0) return Reading::once;
+  if (S_ISREG(status.st_mode)) return Reading::often;
+  return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ? Reading::once_to_the_end : Reading::once;
 }
 
 std::string name_of_channel(int channel, int n_channels) {
@@ -68,7 +73,16 @@ Transcript transcribe_stretch(const Sound& sound, const TranscribeOptions& optio
 
 Transcript transcribe_channels(const Sound& sound, const TranscribeOptions& options, const Listener& listener,
                                const TranscribePart& transcribe) {
-  if (!can_be_read_again(sound.path))
+  const Reading reading = how_often_read(sound.path);
+  if (reading == Reading::once_to_the_end) {
+    const PipeCopy copy(sound.path, sound.decoding.stop);
+    Sound copied = sound;
+    copied.path = copy.path();
+    Transcript transcript = transcribe_channels(copied, options, listener, transcribe);
+    transcript.audio = sound.path;
+    return transcript;
+  }
+  if (reading == Reading::once)
     throw Error("the channels of " + (sound.path == "-" ? std::string("standard input") : sound.path) +
                 " can't be split, as it can be read only once; save it to a file first");
   const int n_channels = separate_channels(sound.path, sound.decoding);

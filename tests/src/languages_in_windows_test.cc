@@ -1,9 +1,13 @@
 // Languages and prompts of windows, and parts of files: in both modes, with a network that gives what the test wants.
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "models/error.h"
@@ -102,7 +106,9 @@ TEST_CASE("a vote over windows outdoes a first one that isn't sure, whatever the
   CHECK(*transcript.language_probability == doctest::Approx(scene.detected[0].probability));
   for (int i = 0; i < 3; ++i) CHECK(scene.language_of_pass(i) == kGerman);
   CHECK(transcript.text() == "Eins Zwei Drei");
-  CHECK(scene.network.encoded.size() == 4 + 2);  // with one slot the first is encoded again, and so are the others
+  CHECK(scene.network.encoded.size() == 3 + 3);  // short ones are heard with silence behind, and written without
+  CHECK(scene.network.encoded[0].back() != 0);
+  CHECK(scene.network.encoded[5].back() == 0);
 }
 
 TEST_CASE("an introduction in another language, however sure, has one voice among three") {
@@ -239,8 +245,26 @@ TEST_CASE("where there is nothing to split that is said, and the sound is transc
     CHECK(transcript.segments[0].speaker.empty());
     CHECK(scene.warnings.size() == 1);
   }
-  Scene pipe(Mode::sequential, 51864);
-  pipe.options.split_channels = true;
-  CHECK_THROWS_WITH_AS(transcribe(pipe.engine, {"/dev/null", {}}, pipe.options, pipe.listener),
+  Scene endless(Mode::sequential, 51864);
+  endless.options.split_channels = true;
+  CHECK_THROWS_WITH_AS(transcribe(endless.engine, {"/dev/null", {}}, endless.options, endless.listener),
                        doctest::Contains("only once"), Error);
+}
+
+TEST_CASE("the channels of a call that comes from a pipe are split, too") {
+  const std::vector<int16_t> left = noise(5 * kSecond, 3000), right = hum(5 * kSecond, 300);
+  std::vector<int16_t> both;
+  for (size_t i = 0; i < left.size(); ++i) both.insert(both.end(), {left[i], right[i]});
+  Scene scene(Mode::sequential, 51864);
+  scene.options.split_channels = true;
+  scene.network.script = {scene.said(" One.", 5), scene.said(" Two.", 5)};
+  const std::string file = scene.folder.path() + "/call.wav", pipe = scene.folder.path() + "/pipe";
+  write_wav(file, both, -1, 16000, 2);
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << std::ifstream(file, std::ios::binary).rdbuf(); });
+  const Transcript transcript = transcribe(scene.engine, {pipe, {}}, scene.options, scene.listener);
+  writer.join();
+  CHECK(transcript.text() == "One. Two.");
+  CHECK(transcript.segments.at(1).speaker == "right");
+  CHECK(transcript.audio == pipe);
 }
