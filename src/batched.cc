@@ -19,7 +19,8 @@ namespace sotto {
 namespace {
 
 constexpr int64_t kTimestampSamples = kSampleRate / 50;
-constexpr int64_t kShortestTail = kSampleRate / 3;  // of speech
+constexpr int64_t kShortestTail = kSampleRate / 3;  // of speech at a window's end; less is the last word's
+constexpr int kAllButFull = 25 * 100;  // frames; a language is heard in so much without silence behind it
 constexpr size_t kMostBeforeTail = 200;             // tokens, so that there is room for a prompt before and a tail behind
 
 // What one slot decodes: a planned window, or the part of one in which speech was lost.
@@ -29,6 +30,8 @@ struct Piece {
   Window window;
   std::vector<Speech> speech;
   Mel mel;
+  bool encoded = false;
+  std::vector<int> said;                // by the window before what was lost
   std::optional<Decoded> without_tail;  // while the rest of its text is written
 };
 
@@ -65,6 +68,8 @@ class Batched {
   std::optional<Piece> plan_piece();
   void find_language(const std::vector<int>& slots);
   void find_each_language(const std::vector<int>& slots);
+  std::vector<std::vector<float>> listen(const std::vector<int>& slots);
+  void encode(const std::vector<int>& slots);
   void begin(const std::vector<int>& slots);
   WindowTask task(int slot) const;
   void finish(WindowResult result);
@@ -72,15 +77,15 @@ class Batched {
   void add_tail(Decoded& decoded, const Decoded& tail) const;
   std::vector<Segment> segments_of(const Piece& piece, int slot, const Decoded& decoded);
   void decode_again(const Piece& piece, std::span<const Segment> segments);
+  bool says_again(const Piece& piece, const Decoded& decoded) const;
   void pass_on();
   const Pending& pending(const Piece& piece) const { return pending_[piece.number - first_pending_]; }
   Pending& pending(const Piece& piece) { return pending_[piece.number - first_pending_]; }
-  void encode(const Piece& piece, int slot);
   bool shares_sound(int64_t number) const;
 
   Job& job_;
   WindowPlan plan_;
-  const std::vector<int> history_;   // what each window is to have in mind
+  const PromptHistory history_;      // what each window is to have in mind
   std::deque<Piece> lost_;           // to be decoded before new windows
   std::deque<Piece> ahead_;          // new windows that were listened to for the language
   std::map<int, Piece> under_way_;   // by slot
@@ -92,7 +97,7 @@ class Batched {
 Batched::Batched(Job& job)
     : job_(job),
       plan_(job.clips, job.features, job.voice, job.options.vad.pad_ms),
-      history_(PromptHistory(job.texts, true).carried()) {}
+      history_(job.texts, true) {}
 
 void Batched::run() {
   while (!job_.listener.stopped()) {
@@ -138,32 +143,46 @@ std::optional<Piece> Batched::plan_piece() {
     return std::nullopt;
   }
   job_.heard_voice = true;
-  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}, {}};
+  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}, false, {}, {}};
   job_.features.window(piece.window.seek, piece.window.n_frames, piece.mel);
   pending_.push_back({std::move(*planned), 1, job_.transcript.language, {}});
   return piece;
 }
 
-void Batched::encode(const Piece& piece, int slot) {
-  const float* mel = piece.mel.values.data();
-  job_.engine.network->encode({&mel, 1}, {&slot, 1});
+// Log-probs of the languages in each window. One that is shorter than the model's has to be encoded again for its text.
+std::vector<std::vector<float>> Batched::listen(const std::vector<int>& slots) {
+  std::vector<Mel> with_silence(slots.size());
+  std::vector<const float*> mels;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    Piece& piece = under_way_.at(slots[i]);
+    piece.encoded = piece.window.n_frames >= kAllButFull;
+    if (!piece.encoded) {
+      with_silence[i] = piece.mel;
+      put_silence_behind(with_silence[i], piece.window.n_frames);
+    }
+    mels.push_back((piece.encoded ? piece.mel : with_silence[i]).values.data());
+  }
+  job_.engine.network->encode(mels, slots);
+  return job_.language_log_probs(slots);
 }
 
 // Listens to the windows in the first slots and, where they are few and the language isn't clear from them, to some more:
 // the same ones, however many slots there are.
 void Batched::find_language(const std::vector<int>& slots) {
-  const auto log_probs = job_.language_log_probs(slots);
-  for (size_t i = 0; i < slots.size() && !job_.vote.settled(); ++i)
-    job_.vote.hear(log_probs[i], speech_s(under_way_.at(slots[i])));
-  const int slot = slots.front();
+  const std::vector<int> first(slots.begin(), slots.begin() + std::min(std::ssize(slots), LanguageVote::kMostWindows));
+  const auto log_probs = listen(first);
+  for (size_t i = 0; i < first.size() && !job_.vote.settled(); ++i)
+    job_.vote.hear(log_probs[i], speech_s(under_way_.at(first[i])));
+  const int slot = first.front();
   while (!job_.vote.settled()) {
     auto piece = plan_piece();
     if (!piece) break;
-    encode(*piece, slot);
-    job_.vote.hear(job_.language_log_probs({&slot, 1}).front(), speech_s(*piece));
+    std::swap(under_way_.at(slot), *piece);
+    job_.vote.hear(listen({slot}).front(), speech_s(under_way_.at(slot)));
+    std::swap(under_way_.at(slot), *piece);
+    under_way_.at(slot).encoded = piece->encoded = false;
     ahead_.push_back(std::move(*piece));
   }
-  if (!ahead_.empty()) encode(under_way_.at(slot), slot);
   job_.take_language();
   for (Pending& window : pending_) window.language = job_.transcript.language;
 }
@@ -174,7 +193,7 @@ void Batched::find_each_language(const std::vector<int>& slots) {
   for (const int slot : slots)
     if (under_way_.at(slot).retry == 0) fresh.push_back(slot);
   if (fresh.empty()) return;
-  const auto log_probs = job_.language_log_probs(fresh);
+  const auto log_probs = listen(fresh);
   for (size_t i = 0; i < fresh.size(); ++i) {
     const Piece& piece = under_way_.at(fresh[i]);
     pending(piece).language = job_.vote.of_window(log_probs[i], speech_s(piece));
@@ -182,14 +201,24 @@ void Batched::find_each_language(const std::vector<int>& slots) {
   }
 }
 
-void Batched::begin(const std::vector<int>& slots) {
+void Batched::encode(const std::vector<int>& slots) {
+  std::vector<int> wanted;
   std::vector<const float*> mels;
-  for (const int slot : slots) mels.push_back(under_way_.at(slot).mel.values.data());
-  job_.engine.network->encode(mels, slots);
+  for (const int slot : slots) {
+    Piece& piece = under_way_.at(slot);
+    if (std::exchange(piece.encoded, true)) continue;
+    wanted.push_back(slot);
+    mels.push_back(piece.mel.values.data());
+  }
+  if (!wanted.empty()) job_.engine.network->encode(mels, wanted);
+}
+
+void Batched::begin(const std::vector<int>& slots) {
   if (job_.language_per_window())
     find_each_language(slots);
   else if (job_.transcript.language.empty())
     find_language(slots);
+  encode(slots);
 
   std::vector<WindowTask> tasks;
   for (const int slot : slots) tasks.push_back(task(slot));
@@ -198,8 +227,11 @@ void Batched::begin(const std::vector<int>& slots) {
 
 WindowTask Batched::task(int slot) const {
   const Piece& piece = under_way_.at(slot);
-  const auto prompt = job_.prompt(history_, pending(piece).language);
-  return {slot, piece.window.seek, piece.window.n_frames, prompt, prompt};
+  PromptHistory history = history_;
+  const std::string& language = pending(piece).language;
+  const auto plain_prompt = job_.prompt(history.tokens(), language);
+  history.append(piece.said);
+  return {slot, piece.window.seek, piece.window.n_frames, job_.prompt(history.tokens(), language), plain_prompt};
 }
 
 void Batched::finish(WindowResult result) {
@@ -221,7 +253,8 @@ void Batched::finish(WindowResult result) {
   Pending& window = pending(piece);
   --window.pieces_left;
   const bool silent = is_silence(decoded, job_.options.thresholds);
-  const bool doubtful = piece.retry > 0 && needs_fallback(decoded, job_.options.thresholds);
+  const bool doubtful =
+      piece.retry > 0 && (needs_fallback(decoded, job_.options.thresholds) || says_again(piece, decoded));
   if (!silent && !doubtful) {
     std::vector<Segment> segments = segments_of(piece, result.slot, decoded);
     if (piece.retry < kMostPasses) decode_again(piece, segments);
@@ -278,13 +311,33 @@ std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const De
   return std::move(segments);
 }
 
-// Plans another pass over what was heard but isn't in the segments.
+// Whether what was decoded again for lost speech is in the text before it: that ends later than its times say.
+bool Batched::says_again(const Piece& piece, const Decoded& decoded) const {
+  const auto is_special = [eot = job_.engine.tokenizer.special().eot](int token) { return token >= eot; };
+  std::vector<int> text = piece.said;
+  std::erase_if(text, is_special);
+  const size_t n_before = text.size();
+  if (bare(job_.engine.tokenizer.decode(text)).ends_with(bare(decoded.text))) return true;
+  std::ranges::copy(decoded.tokens, std::back_inserter(text));
+  std::erase_if(text, is_special);
+  return repeats(text, n_before);
+}
+
+// Plans another pass over what was heard but isn't in the segments, with the window's text before it in mind. Of a
+// window's end less is worth it, as nobody else has that.
 void Batched::decode_again(const Piece& piece, std::span<const Segment> segments) {
-  if (!job_.voice.active() || shares_sound(piece.number)) return;
-  for (const Speech& speech : lost_speech(piece.speech, segments, kWorthAPass)) {
-    const Window window = window_around(speech, piece.window, job_.options.vad.pad_ms);
+  if (!job_.voice.active() || shares_sound(piece.number) || piece.speech.empty()) return;
+  std::vector<Speech> lost = lost_speech(piece.speech, segments, kWorthAPass);
+  const int64_t end = piece.speech.back().end;
+  if (lost.empty() || lost.back().end < end)
+    std::ranges::copy_if(lost_speech(piece.speech, segments, kShortestTail), std::back_inserter(lost),
+                         [end](const Speech& one) { return one.end == end; });
+  for (const Speech& speech : lost) {
+    const Window window = window_around(speech, piece.window, segments, job_.options.vad.pad_ms);
     if (window.n_frames >= piece.window.n_frames) continue;  // the same again would be no better
-    Piece part{piece.number, piece.retry + 1, window, {speech}, {}, {}};
+    Piece part{piece.number, piece.retry + 1, window, {speech}, {}, false, piece.said, {}};
+    for (const Segment& segment : segments)
+      if (segment.start_s * kSampleRate < speech.start) std::ranges::copy(segment.tokens, std::back_inserter(part.said));
     part.mel.bins = piece.mel.bins;
     part.mel.values.resize(piece.mel.values.size());
     const auto first = piece.mel.values.begin() + (window.seek - piece.window.seek) * part.mel.bins;
@@ -316,6 +369,14 @@ void Batched::pass_on() {
 }
 
 }  // namespace
+
+// A window's cross-attention keys and values, those of its rows, and its encoding, as floats.
+int windows_that_fit(const Dims& dims, int max_rows, int64_t memory_bytes) {
+  constexpr int64_t kMostWindows = 8;  // more are hardly faster on a processor
+  const int64_t positions = kAudioContext + int64_t{max_rows} * kTextContext;
+  const int64_t values = (2 * dims.decoder_layers * positions + kAudioContext) * dims.width;
+  return static_cast<int>(std::clamp<int64_t>(memory_bytes / 8 / (values * 4), 1, kMostWindows));
+}
 
 void transcribe_in_batches(Job& job) { Batched(job).run(); }
 

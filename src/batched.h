@@ -6,6 +6,9 @@
 
 namespace sotto {
 
+// Windows to decode side by side, 1 to 8: as many as an eighth of the memory holds, with max_rows beams or samples each.
+int windows_that_fit(const Dims& dims, int max_rows, int64_t memory_bytes);
+
 void transcribe_in_batches(Job& job);
 
 }  // namespace sotto

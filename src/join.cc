@@ -1,6 +1,7 @@
 #include "src/join.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <string>
 
@@ -11,16 +12,6 @@ namespace {
 
 constexpr double kMargin_s = 1;     // beyond the shared sound, in which its words may be timed
 constexpr double kSameTime_s = 0.7; // one word has two times that differ by less
-
-// Letters and figures alone, small where they are ASCII: what makes a word the same in two texts.
-std::string bare(const std::string& text) {
-  std::string letters;
-  for (const unsigned char c : text) {
-    if (c >= 0x80) letters += static_cast<char>(c);
-    if (c < 0x80 && std::isalnum(c)) letters += static_cast<char>(std::tolower(c));
-  }
-  return letters;
-}
 
 double middle(const Word& word) { return (word.start_s + word.end_s) / 2; }
 
@@ -53,6 +44,15 @@ std::vector<const Word*> words_between(const std::vector<Segment>& segments, dou
 }
 
 }  // namespace
+
+std::string bare(const std::string& text) {
+  std::string letters;
+  for (const unsigned char c : text) {
+    if (c >= 0x80) letters += static_cast<char>(c);
+    if (c < 0x80 && std::isalnum(c)) letters += static_cast<char>(std::tolower(c));
+  }
+  return letters;
+}
 
 void join(std::vector<Segment>& before, std::vector<Segment>& after, double first_s, double last_s,
           const Tokenizer& tokenizer) {

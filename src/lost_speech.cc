@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-
 namespace sotto {
 namespace {
 
@@ -49,10 +48,15 @@ std::vector<Speech> lost_speech(std::span<const Speech> heard, std::span<const S
   return lost;
 }
 
-Window window_around(const Speech& lost, const Window& whole, int pad_ms) {
+Window window_around(const Speech& lost, const Window& whole, std::span<const Segment> segments, int pad_ms) {
   const int64_t pad = int64_t{pad_ms} * kSampleRate / 1000;
-  const int64_t first = std::max(whole.seek, (lost.start - pad) / kMelHop);
-  const int64_t end = std::min(whole.seek + whole.n_frames, (lost.end + pad) / kMelHop);
+  int64_t first = lost.start - pad, end = lost.end + pad;
+  for (const Speech& text : covered_by(segments)) {
+    if (text.end <= lost.start) first = std::max(first, text.end - kTolerance);
+    if (text.start >= lost.end) end = std::min(end, text.start + kTolerance);
+  }
+  first = std::max(whole.seek, first / kMelHop);
+  end = std::min(whole.seek + whole.n_frames, (end + kMelHop - 1) / kMelHop);
   return {first, static_cast<int>(end - first)};
 }
 

@@ -20,7 +20,8 @@ constexpr int kMostPasses = 2;                // over one place, each over a sho
 // by a quarter of a second.
 std::vector<Speech> lost_speech(std::span<const Speech> heard, std::span<const Segment> segments, int64_t least);
 
-// The part of a window to decode again for it: with pad_ms of sound on both sides, as far as that lies in the window.
-Window window_around(const Speech& lost, const Window& whole, int pad_ms);
+// The part of a window to decode again for it: with pad_ms of sound on both sides, as far as that lies in the window and
+// in none of its text.
+Window window_around(const Speech& lost, const Window& whole, std::span<const Segment> segments, int pad_ms);
 
 }  // namespace sotto

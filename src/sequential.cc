@@ -49,14 +49,6 @@ class Sequential {
   double last_speech_s_ = 0;       // where the last word so far ends
 };
 
-// Frames from first on as they are for zeros: a power of 1e-10, or where that is higher the clamp's floor, which lies 8
-// powers of ten below the maximum; scaled as all values are, (x + 4) / 4.
-void fill_with_silence(Mel& mel, int first) {
-  constexpr float kZeros = (-10.0f + 4) / 4;
-  const auto rest = mel.values.begin() + int64_t{first} * mel.bins;
-  std::fill(rest, mel.values.end(), std::max(kZeros, *std::max_element(mel.values.begin(), rest) - 2));
-}
-
 Sequential::Sequential(Job& job)
     : job_(job),
       windows_(job.clips, [&job](int64_t first, int wanted) { return job.features.available(first, wanted); }),
@@ -104,10 +96,9 @@ std::optional<Decoded> Sequential::decode(const Window& window) {
 }
 
 // Listens to the first window in which a voice was heard, and to some after it if that isn't clear. Where nobody listens
-// for a voice, to the first 30 s of what is to be transcribed, as the reference does, which has silence behind a shorter
-// sound here (and nothing, 0.0, where it transcribes).
+// for a voice, to the first 30 s of what is to be transcribed, as the reference does.
 void Sequential::find_language(const Window& first) {
-  encode(first, job_.voice.active() ? Rest::nothing : Rest::silence);
+  encode(first, Rest::silence);
   listen(speech_s(first));
   Windows ahead = windows_;
   for (int i = 0; job_.voice.active() && i < kMostAhead && !job_.vote.settled(); ++i) {
@@ -117,6 +108,7 @@ void Sequential::find_language(const Window& first) {
     const double speech = speech_s(*window);
     if (speech == 0) continue;
     job_.features.look_ahead(window->seek, window->n_frames, mel_);
+    put_silence_behind(mel_, window->n_frames);
     encode_mel(std::nullopt);
     listen(speech);
   }
@@ -126,7 +118,7 @@ void Sequential::find_language(const Window& first) {
 
 // Text in another language is no context for it.
 void Sequential::take_language_of(const Window& window) {
-  encode(window);
+  encode(window, Rest::silence);
   const double speech = speech_s(window);
   const auto log_probs = job_.language_log_probs({&kSlot, 1}).front();
   const std::string language = job_.vote.of_window(log_probs, speech);
@@ -151,7 +143,7 @@ void Sequential::encode(const Window& window, Rest rest) {
   if (encoded_ == window) return;
   job_.features.window(window.seek, window.n_frames, mel_);
   const bool silence_behind = rest == Rest::silence && window.n_frames < kMelFrames;
-  if (silence_behind) fill_with_silence(mel_, window.n_frames);
+  if (silence_behind) put_silence_behind(mel_, window.n_frames);
   encode_mel(silence_behind ? std::nullopt : std::optional(window));
 }
 
@@ -166,8 +158,7 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
   Cut cut = cut_into_segments(window, decoded.tokens, job_.engine.tokenizer);
   if (job_.options.words.timestamps && !add_words_to(window, cut)) return;
   clear_blank_segments(cut.segments);
-  if (job_.options.words.timestamps && job_.voice.active())
-    snap_to_speech(cut.segments, job_.voice.speech_from(window.seek * kMelHop));
+  if (job_.voice.active()) snap_to_speech(cut.segments, job_.voice.speech_from(window.seek * kMelHop));
   clamp_times(cut.segments, 0, job_.read_s());
   describe(cut.segments, decoded);
   add_lost_speech(window, cut);
@@ -207,7 +198,7 @@ void Sequential::add_lost_speech(const Window& window, Cut& cut) {
   std::erase_if(speech, [&](const Speech& one) { return one.start >= done.end; });
   for (Speech& one : speech) one = {std::max(one.start, done.start), std::min(one.end, done.end)};
   for (const Speech& lost : lost_speech(speech, cut.segments, kWorthAPass)) {
-    const Window part = window_around(lost, window, job_.options.vad.pad_ms);
+    const Window part = window_around(lost, window, cut.segments, job_.options.vad.pad_ms);
     if (part.n_frames >= window.n_frames) continue;  // the same again would be no better
     encode(part);
     const std::optional<Decoded> decoded = decode(part);

@@ -1,5 +1,7 @@
 #include "src/transcribe.h"
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -63,7 +65,11 @@ Engine open_engine(const std::string& model_path, const NetworkOptions& options)
   auto weights = std::make_shared<Weights>(*open_weights(model_path));
   weights->alignment_heads = timing_heads(*weights);
   Tokenizer tokenizer(weights->dims.vocabulary);
-  auto network = open_network(weights, options);
+  NetworkOptions fitting = options;
+  if (fitting.slots == 0)
+    fitting.slots = windows_that_fit(weights->dims, options.max_rows,
+                                     int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE));
+  auto network = open_network(weights, fitting);
   return {std::move(weights), std::move(tokenizer), std::move(network), nullptr};
 }
 

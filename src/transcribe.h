@@ -25,7 +25,7 @@ struct Engine {
   std::unique_ptr<Vad> vad;  // null: every window is decoded, whether anybody speaks in it or not
 };
 
-// Without a Vad. Throws Error.
+// Without a Vad. Of 0 slots: as many windows side by side as suit the model and the memory. Throws Error.
 Engine open_engine(const std::string& model_path, const NetworkOptions& options);
 
 struct Sound {

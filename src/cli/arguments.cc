@@ -154,7 +154,7 @@ class Parser {
   std::optional<double> increment_ = 0.2;
   bool writes_files_ = false;
   std::string mode_ = "sequential";
-  int batch_size_ = 8;
+  int batch_size_ = 0;  // as many as fit
   std::optional<bool> words_wanted_;
   std::vector<std::string> redo_;
   bool fp16_ = true;  // likewise
@@ -350,9 +350,10 @@ void Parser::add_running() {
          });
   one_of("--mode", {"sequential", "batched"},
          "each window after the one before it, whose text it knows; or side by side (sequential)", mode_);
-  option("--batch-size", "N", "windows side by side in batched mode (8)", [this](const std::string& written) {
-    batch_size_ = whole_number("--batch-size", written, 1, 64, "a whole number from 1 to 64");
-  });
+  option("--batch-size", "N", "windows side by side in batched mode (8; fewer of a large model where memory is short)",
+         [this](const std::string& written) {
+           batch_size_ = whole_number("--batch-size", written, 1, 64, "a whole number from 1 to 64");
+         });
   one_of("--engine", {"auto", "cpu", "reference"}, "which network runs: this processor's, or the plain one (auto)",
          arguments_.network.engine);
   option("--device", "NAME", "auto, cpu, cuda or cuda:N; without such a GPU the processor does the work (auto)",

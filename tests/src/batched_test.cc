@@ -12,6 +12,7 @@
 #include "kernels/synthetic.h"
 #include "models/catalog.h"
 #include "scene.h"
+#include "src/batched.h"
 #include "test_models.h"
 
 using namespace sotto;
@@ -210,6 +211,46 @@ TEST_CASE("a sentence that the model leaves for the next window is written in th
   CHECK(transcript.coverage.lost_s == 0);
 }
 
+TEST_CASE("the end of a sentence, however short, isn't lost: it is decoded again with what was said before it in mind") {
+  Scene scene(51864, 1);
+  if (!listen(scene)) return;
+  scene.options.mode = Mode::batched;
+  scene.options.prompt.hotwords = "Willoughby";
+  const auto talk = speech();
+  const std::vector<int> first = scene.said(0, " He might even have been made amiable", 2.2);
+  scene.network.script = {{first}, {scene.said(0, " himself.", 0.8)}};
+  const Transcript transcript = scene.run(talk);
+  CHECK(transcript.text() == "He might even have been made amiable himself.");
+  REQUIRE(scene.network.begun.size() == 2);
+  std::vector<int> prompt = joined({scene.engine.tokenizer.special().sot_prev}, scene.engine.tokenizer.encode(" Willoughby"));
+  CHECK(scene.network.begun[1].prompt == joined(joined(prompt, first), {scene.engine.tokenizer.special().sot}));
+  CHECK(transcript.segments.back().seek >= 210);  // where the text before it ends: nothing of that is heard again
+  CHECK(transcript.segments.back().seek <= 230);
+  CHECK(transcript.coverage.n_gaps == 0);
+}
+
+TEST_CASE("where windows follow each other, too, text begins and ends where the voice does") {
+  Scene scene(51864, 1);
+  if (!listen(scene)) return;
+  const auto talk = speech();
+  scene.network.script = {{scene.said(0, " He might even have been made amiable himself.", 8)}};
+  const Transcript transcript = scene.run(and_then(and_then(silence(4 * kSecond), talk), silence(4 * kSecond)));
+  CHECK(transcript.segments.at(0).start_s > 3.8);
+  CHECK(transcript.segments.at(0).end_s < 4.2 + static_cast<double>(talk.size()) / kSecond);
+}
+
+TEST_CASE("as many windows side by side as an eighth of the memory holds, eight at most") {
+  const Dims base{.width = 512, .heads = 8, .encoder_layers = 6, .decoder_layers = 6, .mel_bins = 80, .vocabulary = 51865};
+  const Dims large{.width = 1280, .heads = 20, .encoder_layers = 32, .decoder_layers = 32, .mel_bins = 128,
+                   .vocabulary = 51866};
+  constexpr int64_t kGiB = int64_t{1} << 30;
+  CHECK(windows_that_fit(base, 5, 8 * kGiB) == 8);
+  CHECK(windows_that_fit(large, 5, 8 * kGiB) == 1);
+  CHECK(windows_that_fit(large, 5, 32 * kGiB) == 3);
+  CHECK(windows_that_fit(large, 1, 32 * kGiB) > 3);
+  CHECK(windows_that_fit(large, 5, kGiB) == 1);
+}
+
 TEST_CASE("a tail that says again what was said isn't taken") {
   Scene scene(51864, 1);
   if (!listen(scene)) return;
@@ -217,7 +258,9 @@ TEST_CASE("a tail that says again what was said isn't taken") {
   for (const bool again : {true, false}) {
     const std::string tail = again ? " even so and he might even so and he might" : " even have";
     scene.network.script = {{joined(scene.said(0, " He might", 2), {scene.at(2)})}, {scene.engine.tokenizer.encode(tail)}};
+    if (again) scene.network.script.push_back({scene.said(0, " he might.", 1)});
     CHECK(scene.run(speech()).text() == (again ? "He might" : "He might even have"));
+    CHECK(scene.network.script.empty());
   }
 }
 
