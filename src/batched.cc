@@ -311,16 +311,11 @@ std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const De
   return std::move(segments);
 }
 
-// Whether what was decoded again for lost speech is in the text before it: that ends later than its times say.
+// Whether all that was decoded again for lost speech is how the text before it ends: that ends later than its times say.
 bool Batched::says_again(const Piece& piece, const Decoded& decoded) const {
-  const auto is_special = [eot = job_.engine.tokenizer.special().eot](int token) { return token >= eot; };
-  std::vector<int> text = piece.said;
-  std::erase_if(text, is_special);
-  const size_t n_before = text.size();
-  if (bare(job_.engine.tokenizer.decode(text)).ends_with(bare(decoded.text))) return true;
-  std::ranges::copy(decoded.tokens, std::back_inserter(text));
-  std::erase_if(text, is_special);
-  return repeats(text, n_before);
+  std::vector<int> before = piece.said;
+  std::erase_if(before, [eot = job_.engine.tokenizer.special().eot](int token) { return token >= eot; });
+  return bare(job_.engine.tokenizer.decode(before)).ends_with(bare(decoded.text));
 }
 
 // Plans another pass over what was heard but isn't in the segments, with the window's text before it in mind. Of a

@@ -229,6 +229,15 @@ TEST_CASE("the end of a sentence, however short, isn't lost: it is decoded again
   CHECK(transcript.coverage.n_gaps == 0);
 }
 
+TEST_CASE("lost speech that repeats some of what was said before it has more to say") {
+  Scene scene(51864, 1);
+  if (!listen(scene)) return;
+  scene.options.mode = Mode::batched;
+  scene.network.script = {{scene.said(0, " He might even have been", 1)},
+                          {scene.said(0, " He might even have been amiable.", 2.3)}};
+  CHECK(scene.run(speech()).text() == "He might even have been He might even have been amiable.");
+}
+
 TEST_CASE("where windows follow each other, too, text begins and ends where the voice does") {
   Scene scene(51864, 1);
   if (!listen(scene)) return;
