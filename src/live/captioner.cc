@@ -23,6 +23,7 @@ constexpr int kLeastRoom = 100;                        // tokens of the decoder'
 constexpr int64_t kForget = 8 * kSampleRate;           // a silence after which what was said is no context any more
 constexpr int64_t kListenAgain = 2 * kSampleRate;      // ... after which another language may be spoken
 constexpr double kSpeechForLanguage_s = 2;             // before one is taken for certain
+constexpr double kFirst_s = 3;                         // sound before anything is committed without text to go by
 constexpr int kWordEnd = 15;                           // frames from where a word is looked at to its end, at most
 constexpr int kQuietChunks = 4;                        // in a row are a place where the window can be cut
 constexpr double kKeepBehindCut_s = 5, kKeepOfWindow_s = 8;  // a cut is so far from the window's end and beginning
@@ -121,7 +122,8 @@ void Captioner::pass(Goes goes) {
   const bool to_the_end = goes == Goes::to_its_end;
   size_t n = words.size();
   if (!to_the_end) n = committable(words, guess.ended, n_frames / 2, heard_s(), options_.commit);
-  if (language_open_) n = 0;
+  const bool out_of_nowhere = said_.empty() && history_.tokens().empty() && window_.length_s() < kFirst_s;
+  if (!to_the_end && (language_open_ || out_of_nowhere)) n = 0;
   commit(words, n);
   tail_ = std::move(words);
 

@@ -33,6 +33,12 @@ bool belongs_to_word_before(const std::string& text) {
   return !text.empty() && text[0] != ' ' && kMarks.find(text) != std::string::npos;
 }
 
+// "20" may become "21", and "7" "17".
+bool ends_in_digit(const std::string& text) {
+  const std::vector<std::string> plain = plain_words(text);
+  return !plain.empty() && plain.back().back() >= '0' && plain.back().back() <= '9';
+}
+
 }  // namespace
 
 bool ends_in_loop(const std::vector<int>& text) {
@@ -100,7 +106,8 @@ size_t committable(std::span<const GuessedWord> words, bool ended, int n_frames,
   const size_t whole = ended || words.empty() ? words.size() : words.size() - 1;
   size_t n = 0;
   for (; n < whole; ++n) {
-    const int wanted_ms = words[n].least_probability >= rules.probable ? rules.stable_ms : rules.doubt_ms;
+    const bool doubtful = words[n].least_probability < rules.probable || ends_in_digit(words[n].text);
+    const int wanted_ms = doubtful ? rules.doubt_ms : rules.stable_ms;
     const bool stable = (heard_s - words[n].since_s) * 1000 >= wanted_ms;
     const int margin = (stable ? rules.margin_ms : rules.sure_ms) / kFrameMs;
     if (words[n].last_frame >= n_frames - margin) break;

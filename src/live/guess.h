@@ -50,11 +50,11 @@ void compare_with(std::span<const GuessedWord> before, double heard_s, std::vect
 // of it. Source: Papi, Turchi, Negri, "AlignAtt" (arXiv 2305.11408). And what passes say for some time is mostly true
 // (Liu, Spanakis, Niehues, "local agreement", Interspeech 2020). When a word may be committed:
 struct CommitRules {
-  int margin_ms = 300;   // so long before the end of the sound
-  int stable_ms = 600;   // and the passes over so much sound have agreed on it
-  int doubt_ms = 1400;   // ... over so much, where a token of it isn't probable
+  int margin_ms = 400;   // so long before the end of the sound
+  int stable_ms = 700;   // and the passes over so much sound have agreed on it
+  int doubt_ms = 1500;   // ... over so much, where a token of it isn't probable, or a number may go on
   float probable = 0.7f;
-  int sure_ms = 2000;    // or so long before the end, whatever they said
+  int sure_ms = 2200;    // or so long before the end, whatever they said
 };
 
 // How many of a guess's first words may be committed. n_frames: encoder positions with sound, up to heard_s. The last word

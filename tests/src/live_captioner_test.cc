@@ -195,6 +195,11 @@ TEST_CASE("what is committed: said for a while, or far enough from the end of th
   CHECK(committable(words, false, 100, 2.9, rules) == 1);  // in doubt, and all behind it has to wait
   CHECK(committable(words, false, 100, 3.0, rules) == 3);
 
+  std::vector<GuessedWord> number = said({{" in", 10}, {" 2020", 60}, {" we", 80}, {" d", 95}});
+  compare_with({}, 2.0, number);
+  CHECK(committable(number, false, 100, 2.9, rules) == 1);  // it may be 2021
+  CHECK(committable(number, false, 100, 3.0, rules) == 3);
+
   std::vector<GuessedWord> marked = said({{" A,", 10}, {" b", 60}, {" c.", 80}, {" d", 95}});
   compare_with(words, 2.5, marked);
   CHECK(committable(marked, false, 100, 2.5, rules) == 3);  // marks make no difference

@@ -148,7 +148,7 @@ TEST_CASE("a delay of the output shows in the figures, all of it") {
   const LiveFigures none = evaluated(0), half = evaluated(0.5);
   REQUIRE(none.commit_delays_s.size() == 25);
   CHECK(percentile(none.commit_delays_s, 0.5) > 0);
-  CHECK(percentile(none.commit_delays_s, 0.5) < 1.0);
+  CHECK(percentile(none.commit_delays_s, 0.5) < 1.3);
   const double more_s = percentile(half.commit_delays_s, 0.5) - percentile(none.commit_delays_s, 0.5);
   CHECK(more_s > 0.45);
   CHECK(more_s < 1.2);  // passes are further apart, too

@@ -1,9 +1,10 @@
-"""`sotto live --mic` without a sound card: through an ALSA device that plays a file, and through a PulseAudio server of
-this test's own, whose microphone hears a sink and is unplugged in the middle.
+"""What `sotto live` listens to: a pipe; without a sound card an ALSA device that plays a file, and a PulseAudio server of
+this test's own, whose microphone hears a sink and is unplugged in the middle. And what it says of itself.
 
-usage: live_microphones.py PROGRAM      needs the model base; 77: there is no ALSA or PulseAudio to be had
+usage: live_sources.py PROGRAM      needs the model base; 77: there is no ALSA or PulseAudio to be had
 """
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -51,13 +52,13 @@ def share_found(text, said=SAID):
 class Live:
     """`sotto live`, until stop()."""
 
-    def __init__(self, program, environment, arguments):
+    def __init__(self, program, environment, arguments, stdin=subprocess.DEVNULL):
         self.folder = tempfile.TemporaryDirectory()
         self.out = pathlib.Path(self.folder.name, "out")
         self.err = pathlib.Path(self.folder.name, "err")
         self.process = subprocess.Popen(
             [program, "live", "-m", "base", "--language", "en", "--offline", *arguments], env=environment,
-            stdout=self.out.open("w"), stderr=self.err.open("w"))
+            stdin=stdin, stdout=self.out.open("w"), stderr=self.err.open("w"))
 
     def await_line(self, pattern, patience_s=60):
         """Waits for what it says on standard error."""
@@ -170,7 +171,7 @@ def test_pulse(program, folder):
         check(share_found(text, SAID + " " + SAID) > 0.85, f"what was said before and after is heard: {text.strip()}")
         live = Live(program, pulse.environment, ["--mic", "clip"])
         live.await_line("base on")
-        time.sleep(9)
+        time.sleep(14)  # it lasts for 7.6 s
         text = live.stop()
         check(share_found(text) > 0.85, f"an ALSA device that plays a clip is heard: {text.strip()}")
     finally:
@@ -178,10 +179,43 @@ def test_pulse(program, folder):
     return None
 
 
+def test_pipe(program, folder):
+    """A pipe that stays open, and all of it once more at its end."""
+    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", CLIP, "-af", "apad=pad_dur=2", "-f", "s16le", "-"], check=True,
+                         capture_output=True).stdout
+    reading, writing = os.pipe()
+    live = Live(program, dict(os.environ), ["-", "--raw", "s16le:16000:1", "--refine"], stdin=reading)
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(raw)
+        pipe.flush()
+        end = time.monotonic() + 60
+        while share_found(live.out.read_text()) < 0.85 and time.monotonic() < end:
+            time.sleep(0.1)
+        check(share_found(live.out.read_text()) > 0.85, "a pipe is heard while it is open")
+    check(live.process.wait(timeout=60) == 0, "it ends with the pipe")
+    check(share_found(live.out.read_text(), SAID + " " + SAID) > 0.9, "what was heard is transcribed once more at the end")
+    return None
+
+
+def test_evaluation(program, folder):
+    clip = folder / "clip.wav"
+    shutil.copy(CLIP, clip)
+    (folder / "clip.txt").write_text(SAID.replace("mr", "Mr."))
+    done = subprocess.run([program, "live", "--evaluate", clip, "--clock", "computing", "--language", "en", "--offline",
+                           "--json"],
+                          capture_output=True, text=True)
+    check(done.returncode == 0, f"a clip with its text beside it is evaluated {done.stderr}")
+    figures = json.loads(done.stdout)
+    check(figures["wer_file"] == 0 and figures["wer_live"] <= 10, f"right words are told from wrong ones: {figures}")
+    check(0 < figures["commit_delay_p50_s"] < 10 and figures["committed_changes"] == 0, "delays are measured")
+    return None
+
+
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     skipped = []
-    for test in (test_alsa, test_pulse):
+    for test in (test_pipe, test_evaluation, test_alsa, test_pulse):
         with tempfile.TemporaryDirectory() as folder:
             skipped.append(test(program, pathlib.Path(folder)))
     for reason in filter(None, skipped):
