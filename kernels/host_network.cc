@@ -131,7 +131,7 @@ void HostNetwork::feed_prompts(std::span<const int> slots, std::span<const std::
       const Slot& slot = at(rows[i].slot);
       if (slot.watched && rows[i].position + 1 == slot.n_prompt) watch_.want(static_cast<int>(i));
     }
-    const float* hidden = forward(rows, nullptr, &watch_);
+    const float* hidden = forward(Pass::sequences, rows, nullptr, &watch_);
     for (size_t i = 0; i < rows.size(); i++, hidden += width) {
       if (from[i].second) at_sot.insert(at_sot.end(), hidden, hidden + width);
       Slot& slot = at(slots[from[i].first]);
@@ -225,7 +225,7 @@ std::vector<StepRow> HostNetwork::feed_rows() {
   for (size_t i = 0; i < fed.size(); i++) {
     if (slots_[fed[i].slot].watched) watch_.want(static_cast<int>(i));
   }
-  const float* hidden = forward(fed, nullptr, &watch_);
+  const float* hidden = forward(Pass::step, fed, nullptr, &watch_);
   for (size_t i = 0; i < fed.size(); i++) {
     std::copy_n(hidden + i * width, width, hidden_.data() + fed_to[i] * width);
     slots_[fed[i].slot].most_attended[fed[i].row] = watch_.most_attended(static_cast<int>(i));
@@ -279,10 +279,8 @@ std::vector<Hypothesis> HostNetwork::hypotheses(int slot) const {
   return hypotheses_of(at(slot).rows);
 }
 
-// Feeds one whole sequence to a slot and calls use(position, logits) for each position in order.
-template <class Use>
-void HostNetwork::feed_sequence(int index, std::span<const int> tokens, AlignmentScores* alignment,
-                                     const Use& use) {
+// Feeds one whole sequence to a slot; returns the hidden states, valid until the next forward().
+const float* HostNetwork::feed_sequence(int index, std::span<const int> tokens, AlignmentScores* alignment) {
   Slot& slot = at(index);
   const int n = static_cast<int>(tokens.size());
   CHECK_INVARIANT(!slot.encoded.empty() && n >= 1 && n <= kTextContext);
@@ -293,11 +291,19 @@ void HostNetwork::feed_sequence(int index, std::span<const int> tokens, Alignmen
     CHECK_INVARIANT(tokens[i] >= 0 && tokens[i] < weights_->dims.vocabulary);
     rows.push_back({index, 0, i, tokens[i], slot.where.data()});
   }
-  const float* hidden = forward(rows, alignment, nullptr);
-  for (int first = 0; first < n; first += project_capacity()) {
-    const int count = std::min(project_capacity(), n - first);
-    project_to_logits(hidden + int64_t{first} * weights_->dims.width, count);
-    for (int i = 0; i < count; i++) use(first + i, logits_.data() + int64_t{i} * weights_->dims.vocabulary);
+  return forward(Pass::sequences, rows, alignment, nullptr);
+}
+
+void HostNetwork::token_probs(const float* hidden, int m, std::span<const int> targets, int limit, float* probs) {
+  for (int i = 0; i < m; i++) {
+    probs[i] = 0;
+    if (targets[i] >= limit) continue;
+    project_to_logits(hidden + int64_t{i} * weights_->dims.width, 1);
+    const float* logits = logits_.data();
+    const float max = *std::max_element(logits, logits + limit);
+    double sum = 0;
+    for (int j = 0; j < limit; j++) sum += std::exp(logits[j] - max);
+    probs[i] = static_cast<float>(std::exp(logits[targets[i]] - max) / sum);
   }
 }
 
@@ -306,14 +312,9 @@ Alignment HostNetwork::align(int slot, std::span<const int> tokens, int n_frames
   const int n_heads = static_cast<int>(weights_->alignment_heads.size()), n = static_cast<int>(tokens.size());
   AlignmentScores scores = {n, n_frames, std::vector<float>(int64_t{n_heads} * n * n_frames)};
   std::vector<float> probs(n);
+  const float* hidden = feed_sequence(slot, tokens, &scores);
   const int eot = special_tokens(weights_->dims.vocabulary).eot;
-  feed_sequence(slot, tokens, &scores, [&](int position, const float* logits) {
-    if (position + 1 == n || tokens[position + 1] >= eot) return;
-    const float max = *std::max_element(logits, logits + eot);
-    double sum = 0;
-    for (int i = 0; i < eot; i++) sum += std::exp(logits[i] - max);
-    probs[position + 1] = static_cast<float>(std::exp(logits[tokens[position + 1]] - max) / sum);
-  });
+  if (n > 1) token_probs(hidden, n - 1, tokens.subspan(1), eot, probs.data() + 1);
   return {n_heads, n, n_frames, std::move(scores.qk), std::move(probs)};
 }
 
@@ -323,11 +324,15 @@ std::vector<float> HostNetwork::encoder_output(int slot) const {
 }
 
 std::vector<float> HostNetwork::logits(int slot, std::span<const int> tokens) {
+  const int n = static_cast<int>(tokens.size());
+  const float* hidden = feed_sequence(slot, tokens, nullptr);
   std::vector<float> result;
-  result.reserve(tokens.size() * weights_->dims.vocabulary);
-  feed_sequence(slot, tokens, nullptr, [&](int, const float* logits) {
-    result.insert(result.end(), logits, logits + weights_->dims.vocabulary);
-  });
+  result.reserve(int64_t{n} * weights_->dims.vocabulary);
+  for (int first = 0; first < n; first += project_capacity()) {
+    const int count = std::min(project_capacity(), n - first);
+    project_to_logits(hidden + int64_t{first} * weights_->dims.width, count);
+    result.insert(result.end(), logits_.begin(), logits_.begin() + int64_t{count} * weights_->dims.vocabulary);
+  }
   return result;
 }
 

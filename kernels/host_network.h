@@ -29,6 +29,9 @@ struct AlignmentScores {
   std::vector<float> qk;
 };
 
+// What rows of a forward() are: the last tokens of some rows, or stretches of sequences.
+enum class Pass : uint8_t { step, sequences };
+
 // Which encoder position rows of a forward() look at most: of the softmaxes of the alignment heads' scores, summed.
 class AttentionWatch {
  public:
@@ -90,9 +93,13 @@ class HostNetwork : public Network {
   // All layers over some rows, whose keys and values are kept. Returns [rows][width], after the last norm; valid until
   // the next call. With `alignment`, the rows are one sequence from position 0 on. The scores of what `watch` wants are
   // added to it; null: nothing.
-  virtual const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) = 0;
+  virtual const float* forward(Pass pass, std::span<const DecoderRow> rows, AlignmentScores* alignment,
+                               AttentionWatch* watch) = 0;
   // logits: [m][vocabulary] of hidden [m][width].
   virtual void project(const float* hidden, int m, float* logits) = 0;
+  // probs[i]: how likely targets[i] is by hidden row i [m][width], over the vocabulary below `limit`; 0 where the target is
+  // not below it. Any m.
+  virtual void token_probs(const float* hidden, int m, std::span<const int> targets, int limit, float* probs);
   // Candidates of rows, as choose() gives them, from hidden [m][width].
   virtual void choose_rows(const float* hidden, int m, std::span<const StepRow> rows, std::span<Choices> choices) = 0;
 
@@ -123,8 +130,7 @@ class HostNetwork : public Network {
   Beginning beginning(const float* logits) const;
   std::vector<StepRow> feed_rows();
   Progress update(int slot, const Choices* choices);
-  template <class Use>
-  void feed_sequence(int slot, std::span<const int> tokens, AlignmentScores* alignment, const Use& use);
+  const float* feed_sequence(int slot, std::span<const int> tokens, AlignmentScores* alignment);
 
   const int max_rows_;
   std::vector<Slot> slots_;

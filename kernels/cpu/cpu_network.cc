@@ -26,10 +26,14 @@ class CpuNetwork : public HostNetwork {
   void encode_window(int slot, const float* mel, float* encoded) override {
     encoder_.run(mel, memory_[slot].cross, encoded);
   }
-  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) override {
-    return decoder_.forward(rows, memory_, alignment, watch);
+  const float* forward(Pass pass, std::span<const DecoderRow> rows, AlignmentScores* alignment,
+                       AttentionWatch* watch) override {
+    return decoder_.forward(pass, rows, memory_, alignment, watch);
   }
   void project(const float* hidden, int m, float* logits) override { decoder_.project(hidden, m, logits); }
+  void token_probs(const float* hidden, int m, std::span<const int> targets, int limit, float* probs) override {
+    decoder_.token_probs(hidden, m, targets, limit, probs);
+  }
   void choose_rows(const float* hidden, int m, std::span<const StepRow> rows, std::span<Choices> choices) override {
     decoder_.choose(hidden, m, rows, [this](int slot) -> const SlotRows& { return slot_rows(slot); }, choices);
   }
@@ -50,7 +54,7 @@ CpuNetwork::CpuNetwork(std::shared_ptr<const Weights> weights, const NetworkOpti
       decoder_(model_, kernels_, team_, forward_capacity(), project_capacity()) {
   const Types& types = model_.types;
   for (int i = 0; i < options.slots; i++) {
-    memory_.push_back({HeadKv(model_.dims.decoder_layers, model_.dims.heads, types.cross_keys, types.cross_values),
+    memory_.push_back({HeadKv(model_.dims.decoder_layers, model_.dims.heads, types.cross_kv),
                        SelfKv(model_.dims, types.self, max_rows())});
   }
   description_ = std::string("CPU, ") + kernels_.name + " kernels, " + name_of(model_.types.encoder) + ", " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -10,7 +11,10 @@ namespace {
 
 constexpr int kTile = 1024;       // tokens whose logits stay in a thread's cache until they are scanned
 constexpr int kTileStride = kTile + 16;  // floats from row to row: not a power of 2, or rows would share a cache's sets
+constexpr int kScoreRows = 48;    // rows of one head whose scores a thread holds: they stay in its cache
 constexpr int kAloneRows = 8;     // up to so many rows are normalised by one thread, sooner than others could help
+
+int n_tiles(int tokens) { return (tokens + kTile - 1) / kTile; }
 
 void mask(const Rules& rules, const Allowed& allowed, float* logits, int first, int last) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
@@ -75,41 +79,88 @@ Decoder::Decoder(const PackedModel& model, const Kernels& kernels, Team& team, i
       out_(int64_t(capacity) * width_),
       qkv_(int64_t(capacity) * 3 * width_),
       hidden_(int64_t(capacity) * 4 * width_),
-      operand_(capacity, 4 * width_) {
-  for (int i = 0; i < team.threads(); i++) tiles_.emplace_back(int64_t(step_rows) * kTileStride);
+      normed_(int64_t(capacity) * width_),
+      operand_(capacity, 4 * width_),
+      operand_rest_(capacity, 4 * width_),
+      step_rows_(step_rows) {
+  for (int i = 0; i < team.threads(); i++) {
+    scratch_.push_back({Buffer<float>(int64_t(step_rows) * kTileStride), OperandBuffer(kScoreRows, kHead),
+                        Buffer<float>(kScoreRows * padded_keys(kAudioContext))});
+  }
 }
 
-// Rows x, normalised where there is a norm, as the left side of products: prepared_.
-void Decoder::prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range) {
+// Rows x, normalised where there is a norm, as the left side of products: prepared_. exactly: of int8, also what rounding
+// takes from them.
+void Decoder::prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range, bool exactly) {
+  rest_ = {};
   if (!norm && operand_bytes(type) == 4) {
     prepared_ = {x.x, x.stride * 4, nullptr};
     return;
   }
+  const bool with_rest = exactly && type == Type::i8;
   team_.parallel_for(m, std::max(kAloneRows, m / team_.threads()), [&](int64_t first, int64_t last, int) {
-    const Rows rows = operand_.rows(type, x, int(first), int(last - first), width);
-    if (norm) {
+    Rows rows = operand_.rows(type, x, int(first), int(last - first), width);
+    if (norm && with_rest) {
+      Rows normed = rows;
+      normed.out = normed_.data() + first * width_;
+      normed.out_stride = width_ * 4;
+      kernels_.norm[int(Type::f32)](normed, norm->weight, norm->bias);
+      rows.x = normed_.data() + first * width_;
+      rows.x_stride = width_;
+    }
+    if (with_rest) {
+      kernels_.operand_and_rest(rows, operand_rest_.rows(type, x, int(first), int(last - first), width), range);
+    } else if (norm) {
       kernels_.norm[int(type)](rows, norm->weight, norm->bias);
     } else {
       kernels_.operand[int(type)](rows, range);
     }
   });
   prepared_ = operand_.operand(type, width);
+  if (with_rest) rest_ = operand_rest_.operand(type, width);
+}
+
+// Rows [first, first + rows) of what was prepared, times some panels: weights are read once, the second time from a cache.
+void Decoder::product(const PackedLinear& linear, int first, int rows, Epilogue epilogue, View c, int first_panel,
+                      int last_panel) const {
+  const auto from = [&](Operand a) {
+    a.a = static_cast<const char*>(a.a) + first * a.stride;
+    if (a.scale) a.scale += int64_t(first) * scales_of(linear.k);
+    return a;
+  };
+  Product product = product_of(linear, from(prepared_), rows, epilogue, c, kernels_.panel);
+  const auto kernel = kernels_.product[int(linear.type)];
+  if (!rest_.a) {
+    product.first_panel = first_panel;
+    product.last_panel = last_panel;
+    return kernel(product);
+  }
+  Product rest = product_of(linear, from(rest_), rows, epilogue, c, kernels_.panel);
+  if (epilogue == Epilogue::gelu) product.epilogue = Epilogue::store;
+  rest.goes_on = epilogue != Epilogue::add;
+  product.bias = rest.goes_on ? nullptr : linear.bias;
+  rest.bias = rest.goes_on ? linear.bias : nullptr;
+  for (int panel = first_panel; panel < last_panel; panel++) {
+    product.first_panel = rest.first_panel = panel;
+    product.last_panel = rest.last_panel = panel + 1;
+    kernel(product);
+    kernel(rest);
+  }
 }
 
 void Decoder::linear(const PackedLinear& linear, const PackedNorm* norm, View x, int m, Epilogue epilogue, View c,
                      Range range) {
-  prepare(linear.type, norm, x, m, linear.k, range);
+  prepare(linear.type, norm, x, m, linear.k, range, exactly_);
   const int panels = linear.panels(kernels_.panel);
   team_.parallel_for(panels, std::max(1, panels / (4 * team_.threads())), [&](int64_t first, int64_t last, int) {
-    Product product = product_of(linear, prepared_, m, epilogue, c, kernels_.panel);
-    product.first_panel = int(first);
-    product.last_panel = int(last);
-    kernels_.product[int(linear.type)](product);
+    product(linear, 0, m, epilogue, c, int(first), int(last));
   });
 }
 
-const float* Decoder::forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
+// Steps wait for weights, so there the rest of operands costs little.
+const float* Decoder::forward(Pass pass, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
                               AlignmentScores* alignment, AttentionWatch* watch) {
+  exactly_ = pass == Pass::step;
   const int m = int(rows.size());
   const View x = {x_.data(), width_}, q = {q_.data(), width_}, attended = {attended_.data(), width_};
   const View qkv = {qkv_.data(), 3 * width_}, hidden = {hidden_.data(), 4 * width_};
@@ -183,7 +234,7 @@ void Decoder::cross_attention(int layer, std::span<const SlotMemory> memory) {
       const HeadKv& cross = memory[group.slot].cross;
       for (int i = 0; i < group.rows; i += kAttentionRows) {
         const int64_t at = int64_t(group.first + i) * width_ + head * kHead;
-        kernels_.attention[int(cross.key_type)][int(cross.value_type)]({q_ + at, width_,
+        kernels_.attention[int(cross.type)]({q_ + at, width_,
                                                                         std::min(kAttentionRows, group.rows - i),
                                                                         cross.keys(layer, head), cross.values(layer, head),
                                                                         kAudioContext, attended_ + at, width_});
@@ -192,52 +243,50 @@ void Decoder::cross_attention(int layer, std::span<const SlotMemory> memory) {
   });
 }
 
-// scores [rows][padded keys]: q kT of one head, for rows from `first` on.
-void Decoder::scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, float* scores) {
+// q kT of one head, [rows][padded keys], for up to kScoreRows rows from `first` on; in the thread's scratch.
+View Decoder::scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, int thread) const {
   const int keys = padded_keys(kAudioContext);
-  prepare(cross.key_type, nullptr, {q_ + int64_t(first) * width_ + head * kHead, width_}, rows, kHead, Range::symmetric);
-  Product product;
-  product.a = prepared_.a;
-  product.a_stride = prepared_.stride;
-  product.a_scale = prepared_.scale;
-  product.a_scale_stride = 1;
-  product.rows = rows;
-  product.b = cross.keys(layer, head);
-  product.groups = kHead / values_per_group(cross.key_type);
-  product.b_panel_bytes = int64_t(product.groups) * kernels_.panel * group_bytes(cross.key_type);
-  product.last_panel = keys / kernels_.panel;
-  product.b_scale = reinterpret_cast<const float*>(static_cast<const char*>(product.b) + int64_t(keys) * kHead);
-  product.b_start = reinterpret_cast<const int32_t*>(product.b_scale + keys);
-  product.b_stride = keys;
-  product.c = scores;
-  product.c_stride = keys;
-  kernels_.product[int(cross.key_type)](product);
+  const Type type = cross.type;
+  const ThreadScratch& scratch = scratch_[thread];
+  const View q = {q_ + int64_t(first) * width_ + head * kHead, width_}, scores = {scratch.scores.data(), keys};
+  Operand a = {q.x, q.stride * 4, nullptr};
+  if (operand_bytes(type) != 4) {
+    kernels_.operand[int(type)](scratch.q.rows(type, q, 0, rows, kHead), Range::symmetric);
+    a = scratch.q.operand(type, kHead);
+  }
+  PackedLinear packed = {type, keys, kHead, cross.keys(layer, head)};
+  packed.b_scale = reinterpret_cast<float*>(packed.b + int64_t(keys) * kHead);  // of int8 ones
+  packed.b_start = reinterpret_cast<int32_t*>(packed.b_scale + keys);
+  kernels_.product[int(type)](product_of(packed, a, rows, Epilogue::store, scores, kernels_.panel));
+  return scores;
 }
 
 // q kT / 8 of the layer's alignment heads.
 void Decoder::alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross,
                                AlignmentScores& alignment) {
-  const int m = int(rows.size()), keys = padded_keys(kAudioContext);
-  const Buffer<float> scores(int64_t(m) * keys);
   const auto& wanted = model_.weights->alignment_heads;
-  for (size_t h = 0; h < wanted.size(); h++) {
-    if (wanted[h].first != layer) continue;
-    scores_of_head(layer, wanted[h].second, cross, 0, m, scores.data());
-    for (int i = 0; i < m; i++) {
-      float* out = alignment.qk.data() + (int64_t(h) * alignment.n_tokens + rows[i].position) * alignment.n_frames;
-      for (int f = 0; f < alignment.n_frames; f++) out[f] = scores.data()[int64_t(i) * keys + f] / 8;
+  const int blocks = (int(rows.size()) + kScoreRows - 1) / kScoreRows;
+  team_.parallel_for(int64_t(wanted.size()) * blocks, 1, [&](int64_t from, int64_t to, int thread) {
+    for (int64_t piece = from; piece < to; piece++) {
+      const int64_t h = piece / blocks;
+      if (wanted[h].first != layer) continue;
+      const int first = int(piece % blocks) * kScoreRows, count = std::min(kScoreRows, int(rows.size()) - first);
+      const View scores = scores_of_head(layer, wanted[h].second, cross, first, count, thread);
+      for (int i = 0; i < count; i++) {
+        float* out = alignment.qk.data() + (h * alignment.n_tokens + rows[first + i].position) * alignment.n_frames;
+        for (int f = 0; f < alignment.n_frames; f++) out[f] = scores.row(i)[f] / 8;
+      }
     }
-  }
+  });
 }
 
 void Decoder::watch_scores(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
                            AttentionWatch& watch) {
-  float scores[padded_keys(kAudioContext)];
   for (const auto& [of_layer, head] : model_.weights->alignment_heads) {
     if (of_layer != layer) continue;
     for (int i = 0; i < int(rows.size()); i++) {
       if (!watch.wants(i)) continue;
-      scores_of_head(layer, head, memory[rows[i].slot].cross, i, 1, scores);
+      float* scores = scores_of_head(layer, head, memory[rows[i].slot].cross, i, 1, 0).x;
       for (int f = 0; f < kAudioContext; f++) scores[f] /= 8;
       watch.add(i, scores);
     }
@@ -246,21 +295,58 @@ void Decoder::watch_scores(int layer, std::span<const DecoderRow> rows, std::spa
 
 int Decoder::tile_panels() const { return kTile / kernels_.panel; }
 
+// Logits of a tile's tokens for rows [first, first + rows) of what was prepared, in the thread's scratch: [rows][kTile].
+View Decoder::logits_of_tile(int tile, int first, int rows, int thread) const {
+  const View logits = {scratch_[thread].logits.data(), kTileStride};
+  const int panel = tile * tile_panels(), panels = model_.logits.panels(kernels_.panel);
+  product(model_.logits, first, rows, Epilogue::store, {logits.x - int64_t(tile) * kTile, logits.stride}, panel,
+          std::min(panels, panel + tile_panels()));
+  return logits;
+}
+
 void Decoder::project(const float* hidden, int m, float* logits) {
-  const int vocabulary = model_.dims.vocabulary, panels = model_.logits.panels(kernels_.panel);
-  prepare(model_.logits.type, nullptr, {const_cast<float*>(hidden), width_}, m, width_, Range::symmetric);
-  team_.parallel_for(panels, tile_panels(), [&](int64_t first, int64_t last, int thread) {
-    for (int64_t from = first; from < last; from += tile_panels()) {
-      const int token = int(from) * kernels_.panel, n = std::min(kTile, vocabulary - token);
-      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -token, kTileStride},
-                                   kernels_.panel);
-      product.first_panel = int(from);
-      product.last_panel = int(std::min<int64_t>(last, from + tile_panels()));
-      kernels_.product[int(model_.logits.type)](product);
-      for (int i = 0; i < m; i++)
-        std::memcpy(logits + int64_t(i) * vocabulary + token, tiles_[thread] + i * kTileStride, sizeof(float) * n);
+  const int vocabulary = model_.dims.vocabulary;
+  prepare(model_.logits.type, nullptr, {const_cast<float*>(hidden), width_}, m, width_, Range::symmetric, true);
+  team_.parallel_for(n_tiles(vocabulary), 1, [&](int64_t from, int64_t to, int thread) {
+    for (int64_t tile = from; tile < to; tile++) {
+      const int64_t token = tile * kTile, n = std::min<int64_t>(kTile, vocabulary - token);
+      const View of_tile = logits_of_tile(int(tile), 0, m, thread);
+      for (int i = 0; i < m; i++) std::memcpy(logits + i * int64_t(vocabulary) + token, of_tile.row(i), sizeof(float) * n);
     }
   });
+}
+
+// A tile's weights stay in the second cache while all rows pass over them; its logits are scanned where they are.
+void Decoder::token_probs(const float* hidden, int m, std::span<const int> targets, int limit, float* probs) {
+  const int tiles = n_tiles(limit);
+  std::vector<LogitScan> sums(int64_t(tiles) * m);
+  std::vector<float> target(m);
+  prepare(model_.logits.type, nullptr, {const_cast<float*>(hidden), width_}, m, width_, Range::symmetric, true);
+  team_.parallel_for(tiles, 1, [&](int64_t from, int64_t to, int thread) {
+    int32_t places[kTile];
+    for (int64_t tile = from; tile < to; tile++) {
+      const int token = int(tile) * kTile, n = std::min(kTile, limit - token);
+      for (int first = 0; first < m; first += step_rows_) {
+        const int rows = std::min(step_rows_, m - first);
+        const View logits = logits_of_tile(int(tile), first, rows, thread);
+        for (int i = 0; i < rows; i++) {
+          const int row = first + i, place = targets[row] - token;
+          sums[tile * m + row] = kernels_.scan(logits.row(i), n, 1, places);
+          if (place >= 0 && place < n) target[row] = logits.row(i)[place];
+        }
+      }
+    }
+  });
+  for (int i = 0; i < m; i++) {
+    float peak = sums[i].max;
+    for (int tile = 1; tile < tiles; tile++) peak = std::max(peak, sums[int64_t(tile) * m + i].max);
+    double sum = 0;
+    for (int tile = 0; tile < tiles; tile++) {
+      const LogitScan& part = sums[int64_t(tile) * m + i];
+      sum += double(part.sum) * std::exp(double(part.max) - peak);
+    }
+    probs[i] = targets[i] < limit ? float(std::exp(double(target[i]) - peak) / sum) : 0;
+  }
 }
 
 // What scan_part() finds, faster: in whole vectors, and looking closer only at what can be among the best.
@@ -289,20 +375,15 @@ void Decoder::scan_tile(const SlotRows& slot, int row, float* logits, int first,
 
 void Decoder::choose(const float* hidden, int m, std::span<const StepRow> rows,
                      const std::function<const SlotRows&(int slot)>& slot_rows, std::span<Choices> choices) {
-  const int vocabulary = model_.dims.vocabulary, panels = model_.logits.panels(kernels_.panel);
-  const int tiles = (panels + tile_panels() - 1) / tile_panels();
-  prepare(model_.logits.type, nullptr, {const_cast<float*>(hidden), width_}, m, width_, Range::symmetric);
+  const int vocabulary = model_.dims.vocabulary, tiles = n_tiles(vocabulary);
+  prepare(model_.logits.type, nullptr, {const_cast<float*>(hidden), width_}, m, width_, Range::symmetric, true);
   scans_.resize(rows.size() * tiles);
   team_.parallel_for(tiles, 1, [&](int64_t from, int64_t to, int thread) {
     for (int64_t tile = from; tile < to; tile++) {
       const int first = int(tile) * kTile, last = std::min(first + kTile, vocabulary);
-      Product product = product_of(model_.logits, prepared_, m, Epilogue::store, {tiles_[thread] + -first, kTileStride},
-                                   kernels_.panel);
-      product.first_panel = int(tile) * tile_panels();
-      product.last_panel = std::min(panels, product.first_panel + tile_panels());
-      kernels_.product[int(model_.logits.type)](product);
+      const View logits = logits_of_tile(int(tile), 0, m, thread);
       for (size_t i = 0; i < rows.size(); i++) {
-        scan_tile(slot_rows(rows[i].slot), rows[i].row, tiles_[thread] + rows[i].hidden * kTileStride, first, last,
+        scan_tile(slot_rows(rows[i].slot), rows[i].row, logits.row(rows[i].hidden), first, last,
                   scans_[i * tiles + tile]);
       }
     }

@@ -41,26 +41,35 @@ class Decoder {
   Decoder(const PackedModel& model, const Kernels& kernels, Team& team, int capacity, int step_rows);
 
   // As HostNetwork::forward says. memory: of each slot.
-  const float* forward(std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AlignmentScores* alignment,
-                       AttentionWatch* watch);
-  // As HostNetwork::project and choose_rows say.
+  const float* forward(Pass pass, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory,
+                       AlignmentScores* alignment, AttentionWatch* watch);
+  // As HostNetwork::project, token_probs and choose_rows say.
   void project(const float* hidden, int m, float* logits);
+  void token_probs(const float* hidden, int m, std::span<const int> targets, int limit, float* probs);
   void choose(const float* hidden, int m, std::span<const StepRow> rows,
               const std::function<const SlotRows&(int slot)>& slot_rows, std::span<Choices> choices);
 
  private:
-  void prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range);
+  void prepare(Type type, const PackedNorm* norm, View x, int m, int width, Range range, bool exactly);
   void linear(const PackedLinear& linear, const PackedNorm* norm, View x, int m, Epilogue epilogue, View c,
               Range range = Range::symmetric);
   void group(std::span<const DecoderRow> rows);
   void self_attention(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory);
   void cross_attention(int layer, std::span<const SlotMemory> memory);
-  void scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, float* scores);
+  View scores_of_head(int layer, int head, const HeadKv& cross, int first, int rows, int thread) const;
   void alignment_scores(int layer, std::span<const DecoderRow> rows, const HeadKv& cross, AlignmentScores& alignment);
   void watch_scores(int layer, std::span<const DecoderRow> rows, std::span<const SlotMemory> memory, AttentionWatch& watch);
   void scan_tile(const SlotRows& slot, int row, float* logits, int first, int last, Scan& scan) const;
   int tile_panels() const;
+  void product(const PackedLinear& linear, int first, int rows, Epilogue epilogue, View c, int first_panel,
+               int last_panel) const;
+  View logits_of_tile(int tile, int first, int rows, int thread) const;
 
+  struct ThreadScratch {
+    Buffer<float> logits;  // of a tile: [step_rows][tile]
+    OperandBuffer q;       // of one head: [score rows][64]
+    Buffer<float> scores;  // [score rows][padded keys]
+  };
   struct Group {  // rows of one slot that stand together
     int slot, first, rows;
   };
@@ -72,10 +81,13 @@ class Decoder {
   Buffer<float> x_, q_, attended_, out_;  // [capacity][width]
   Buffer<float> qkv_;                     // [capacity][3 width]
   Buffer<float> hidden_;                  // [capacity][4 width]
-  OperandBuffer operand_;
-  Operand prepared_;
+  Buffer<float> normed_;                  // [capacity][width]
+  OperandBuffer operand_, operand_rest_;
+  bool exactly_ = false;                  // operands keep what rounding takes from them: in steps
+  Operand prepared_, rest_;  // rest_: what rounding took from prepared_, if anything was kept
   std::vector<Group> groups_;
-  std::vector<Buffer<float>> tiles_;      // of each thread: logits of a tile, [step_rows][tile]
+  const int step_rows_;
+  std::vector<ThreadScratch> scratch_;
   std::vector<Scan> scans_;               // [tiles][rows]
 };
 

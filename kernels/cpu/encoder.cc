@@ -24,22 +24,20 @@ std::vector<int> block_starts(int rows, int threads) {
 
 }  // namespace
 
-HeadKv::HeadKv(int layers, int heads, Type key_type, Type value_type, bool quads)
-    : key_type(key_type),
-      value_type(value_type),
-      quads(quads),
+HeadKv::HeadKv(int layers, int heads, Type type)
+    : type(type),
       heads_(heads),
-      key_bytes_(keys_bytes(key_type, kAudioContext)),
-      value_bytes_(values_bytes(value_type, kAudioContext)),
+      key_bytes_(keys_bytes(type, kAudioContext)),
+      value_bytes_(values_bytes(type, kAudioContext)),
       data_((key_bytes_ + value_bytes_) * heads * layers) {}
 
 void HeadKv::write(const Kernels& kernels, int layer, View kv, int first, int rows) const {
   for (int head = 0; head < heads_; head++) {
     PackHead part = {kv.x + head * kHead, kv.stride, first, rows, padded_keys(kAudioContext), keys(layer, head)};
-    kernels.pack_keys[int(key_type)](part);
+    kernels.pack_keys[int(type)](part);
     part.x += heads_ * kHead;
     part.out = values(layer, head);
-    (quads ? kernels.pack_value_quads : kernels.pack_values[int(value_type)])(part);
+    kernels.pack_values[int(type)](part);
   }
 }
 
@@ -54,8 +52,7 @@ Encoder::Encoder(const PackedModel& model, const Kernels& kernels, Team& team)
       q_(kAudioContext * (width_ + kGap)),
       position_blocks_(block_starts(kAudioContext, team.threads())),
       frame_blocks_(block_starts(kMelFrames, team.threads())),
-      kv_(2, model.dims.heads, model.types.encoder_keys, model.types.encoder_values,
-          model.types.encoder_values == Type::i8) {
+      kv_(2, model.dims.heads, model.types.encoder_kv) {
   std::vector<float> zeros(width_);
   for (const int row : {0, kMelFrames + 1}) {
     Rows around = conv1_.rows(model.conv2.type, {}, row, 1, width_);
@@ -161,7 +158,6 @@ void Encoder::project(int layer, int first, int rows, const Scratch& scratch) co
 // x += attention of these rows over all.
 void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
-  const auto attention = kv_.quads ? kernels_.quad_attention : kernels_.attention[int(kv_.key_type)][int(kv_.value_type)];
   const View attended = {scratch.hidden.data(), width_ + kGap};
   for (int head = 0; head < model_.dims.heads; head++) {
     HeadAttention one = {row_of(q_, first).x + head * kHead, width_ + kGap, rows, kv_.keys(layer % 2, head),
@@ -169,7 +165,7 @@ void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) con
     const bool last = head + 1 == model_.dims.heads;
     one.next_k = last ? block.out.b : kv_.keys(layer % 2, head + 1);
     one.next_v = last ? block.out.b : kv_.values(layer % 2, head + 1);
-    attention(one);
+    kernels_.attention[int(kv_.type)](one);
   }
   const Operand a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed);
   product(block.out, a, rows, Epilogue::add, row_of(x_, first));

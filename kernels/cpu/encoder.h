@@ -16,15 +16,13 @@ namespace sotto::cpu {
 // Packed keys and values of one window: [layer][head] keys, then values.
 class HeadKv {
  public:
-  // quads: int8 values for quad_attention.
-  HeadKv(int layers, int heads, Type key_type, Type value_type, bool quads = false);
+  HeadKv(int layers, int heads, Type type);
   char* keys(int layer, int head) const { return data_ + (int64_t(layer) * heads_ + head) * (key_bytes_ + value_bytes_); }
   char* values(int layer, int head) const { return keys(layer, head) + key_bytes_; }
   // kv: rows [first, first + rows) of [keys of all heads, values of all heads].
   void write(const Kernels& kernels, int layer, View kv, int first, int rows) const;
 
-  const Type key_type, value_type;
-  const bool quads;
+  const Type type;
 
  private:
   int heads_;

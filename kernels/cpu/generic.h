@@ -3,8 +3,8 @@
 //   kLanes, kVectors  lanes of a vector; vectors across a panel
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16, load_bf16 and store_bf16 then
-// and the functions splat, splat_i32, load_f32, load_i32, load_i8 (as f32), store_f32, store_i32, store_u8 (of integers
-// that are cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,
+// and the functions splat, splat_i32, load_f32, load_i32, store_f32, store_i32, store_u8 (of 4 vectors of integers that are
+// cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,
 // times_power_of_2, sum_of, sums_of, largest_of, any_at_least and dot_u8_i8. Only raw loops here: an inline library
 // function compiled for one instruction set could be the copy that the linker keeps for all.
 
@@ -44,15 +44,11 @@ static constexpr Kernels table(const char* name) {
       .product = {product<OfF32>, SOTTO_F16(product<OfF16>), SOTTO_BF16(product<OfBf16>), product<OfI8>},
       .norm = {norm<ToF32>, norm<ToF32>, SOTTO_BF16(norm<ToBf16>), norm<ToI8>},
       .operand = {operand<ToF32>, operand<ToF32>, SOTTO_BF16(operand<ToBf16>), operand<ToI8>},
-      .attention = {{attention<OfF32, OfF32>, nullptr, nullptr, nullptr},
-                    {nullptr, SOTTO_F16(attention<OfF16, OfF16>), nullptr, nullptr},
-                    {nullptr, nullptr, SOTTO_BF16(attention<OfBf16, OfBf16>), nullptr},
-                    {nullptr, nullptr, nullptr, attention<OfI8, OfS8>}},
-      .quad_attention = attention<OfI8, OfI8>,
+      .operand_and_rest = operand_and_rest,
+      .attention = {attention<OfF32>, SOTTO_F16(attention<OfF16>), SOTTO_BF16(attention<OfBf16>), attention<OfI8>},
       .pack_keys = {pack_keys<StoreF32>, SOTTO_F16(pack_keys<StoreF16>), SOTTO_BF16(pack_keys<StoreBf16>), pack_keys_i8},
       .pack_values = {pack_values<StoreF32>, SOTTO_F16(pack_values<StoreF16>), SOTTO_BF16(pack_values<StoreBf16>),
                       pack_values_i8},
-      .pack_value_quads = pack_value_quads,
       .past_attention = {past_attention<StoreF32>, SOTTO_F16(past_attention<StoreF16>), nullptr, nullptr},
       .store_past = {store_past<StoreF32>, SOTTO_F16(store_past<StoreF16>), nullptr, nullptr},
       .scan = scan,

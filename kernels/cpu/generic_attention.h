@@ -105,18 +105,18 @@ static inline float round_weights(const float* weights, int n, uint8_t* out) {
   for (int i = kLanes; i < n; i += kLanes) largest = max(largest, load_f32(weights + i));
   const float peak = largest_of(largest);
   const vf factor = splat(255 / peak);
-  for (int i = 0; i < n; i += kLanes) store_u8(out + i, round_i32(load_f32(weights + i) * factor));
+  store_bytes(out, n, [&](int i) { return round_i32(load_f32(weights + i) * factor); });
   return peak * (1.0f / 255);
 }
 
-template <class K, class V>
+template <class T>
 static void attention(const HeadAttention& h) {
-  constexpr int kGroup = group_values<K>(), kValueGroup = group_values<V>();
-  constexpr bool kRounds = V::kScaledSums;
-  using Weight = decltype(weight_of(V{}));
-  constexpr int64_t kKeyBytes = kHead64 / kGroup * K::kBBytes;        // of a key in its panel
-  constexpr int64_t kValueBytes = kPanel / kValueGroup * V::kBBytes;  // of a key in a panel of values
-  alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename K::Element)];
+  constexpr int kGroup = group_values<T>();
+  constexpr bool kRounds = T::kScaledSums;
+  using Weight = decltype(weight_of(T{}));
+  constexpr int64_t kKeyBytes = kHead64 / kGroup * T::kBBytes;    // of a key in its panel
+  constexpr int64_t kValueBytes = kPanel / kGroup * T::kBBytes;   // of a key in a panel of values
+  alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename T::Element)];
   alignas(64) Weight weights[kTileRows][kKeysAtOnce];
   alignas(64) uint8_t rounded[kTileRows][kRounds ? kKeysAtOnce : 1];
   float weight_scale[kTileRows], ones[kPanel];
@@ -126,7 +126,7 @@ static void attention(const HeadAttention& h) {
   float q_scale[kAttentionRows];
   vf sums[kTileRows][kVectors];
   for (int r = 0; r < h.rows; ++r) {
-    q_scale[r] = to_factor(K{}, h.q + r * h.q_stride, kHead64, q[r], kLog2e / 8);
+    q_scale[r] = to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], kLog2e / 8);
     states[r].peak = 0;
     states[r].total = splat(0);
     for (vf& out : states[r].out) out = splat(0);
@@ -137,7 +137,7 @@ static void attention(const HeadAttention& h) {
   const auto* key_start = reinterpret_cast<const int32_t*>(key_scale + all_keys);
   const auto* value_scale = reinterpret_cast<const float*>(values + int64_t(all_keys) * kHead64);
   constexpr int kStep = kRounds ? kKeysRounded : kKeysAtOnce;
-  constexpr int kUnit = kPanel < 4 * kAheadSteps ? 4 * kAheadSteps : kPanel;  // whole panels, and whole steps of quads
+  constexpr int kUnit = kPanel < 4 * kLanes ? 4 * kLanes : kPanel;  // whole panels, and whole vectors of bytes
   for (int key = 0; key < h.n_keys; key += kStep) {
     const int left = (h.n_keys - key + kUnit - 1) / kUnit * kUnit, count = left < kStep ? left : kStep;
     const bool last = left <= count;
@@ -150,10 +150,9 @@ static void attention(const HeadAttention& h) {
           for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(-states[row + r].peak);
         const int first = key + done;
         const Scales scales = {q_scale + row, 1, key_scale + first, key_start + first};
-        any_tile<K>(rows, q[row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup, scales, next_keys, sums);
+        any_tile<T>(rows, q[row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup, scales, next_keys, sums);
         next_keys += kHead64 / kGroup / kAheadSteps * 64;
-        weigh<kRounds || V::kBBytes == 1>(sums, rows, h.n_keys - first, value_scale + first, states + row, weights, done,
-                                          first == 0);
+        weigh<kRounds>(sums, rows, h.n_keys - first, value_scale + first, states + row, weights, done, first == 0);
       }
       const char* factors = reinterpret_cast<char*>(weights[0]);
       int64_t factor_stride = sizeof(weights[0]);
@@ -167,12 +166,12 @@ static void attention(const HeadAttention& h) {
         const int vector = panel * kVectors;
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v) sums[r][v] = states[row + r].out[vector + v];
-        any_tile<V>(rows, factors, factor_stride, values + at, count / kValueGroup, {weight_scale, 1, ones, zeros},
+        any_tile<T>(rows, factors, factor_stride, values + at, count / kGroup, {weight_scale, 1, ones, zeros},
                     next_values + int64_t(panel) * all_keys * kValueBytes, sums);
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v) states[row + r].out[vector + v] = sums[r][v];
       }
-      next_values += count / kValueGroup / kAheadSteps * 64;
+      next_values += count / kGroup / kAheadSteps * 64;
     }
   }
   for (int r = 0; r < h.rows; ++r) {
@@ -285,18 +284,6 @@ static void pack_keys_i8(const PackHead& p) {
 }
 
 static void pack_values_i8(const PackHead& p) {
-  auto* out = static_cast<int8_t*>(p.out);
-  auto* scale = reinterpret_cast<float*>(out + int64_t(p.n_keys) * kHead64);
-  for (int r = 0; r < p.rows; ++r) {
-    int8_t values[kHead64];
-    const int key = p.first + r;
-    scale[key] = round_row(p.x + r * p.x_stride, values);
-    for (int panel = 0; panel < kHead64 / kPanel; ++panel)
-      __builtin_memcpy(out + (int64_t(panel) * p.n_keys + key) * kPanel, values + panel * kPanel, kPanel);
-  }
-}
-
-static void pack_value_quads(const PackHead& p) {
   auto* out = static_cast<uint8_t*>(p.out);
   auto* scale = reinterpret_cast<float*>(out + int64_t(p.n_keys) * kHead64);
   for (int r = 0, n; r < p.rows; r += n) {

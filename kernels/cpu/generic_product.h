@@ -31,11 +31,6 @@ struct OfF16 : OfF32 {
 };
 #endif
 
-struct OfS8 : OfF32 {  // A f32, B int8, whose scales are in A: values of a head
-  static constexpr int kBBytes = 1;
-  static inline Factor load(const char* b) { return load_i8(reinterpret_cast<const int8_t*>(b)); }
-};
-
 struct OfI8 {
   using Element = uint8_t;
   static constexpr bool kScaledSums = true;
@@ -173,11 +168,12 @@ static void product(const Product& p) {
       for (int row = 0; row < p.rows; row += kTileRows) {
         const int rows = p.rows - row < kTileRows ? p.rows - row : kTileRows;
         float* c = p.c + row * p.c_stride + panel * kPanel;
+        const bool starts_at_0 = adds || (first == 0 && !p.goes_on);
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + r * p.c_stride + v * kLanes, 1);
         for (int r = 0; r < rows; ++r)
           for (int v = 0; v < kVectors; ++v)
-            sums[r][v] = first == 0 || adds ? splat(0) : load_f32(c + r * p.c_stride + v * kLanes);
+            sums[r][v] = starts_at_0 ? splat(0) : load_f32(c + r * p.c_stride + v * kLanes);
         for (int group = first; group < last; group += kStretch) {
           const int64_t chunk = group / kStretch, at = chunk * p.b_stride + panel * kPanel;
           const Scales scales = {p.a_scale + row * p.a_scale_stride + chunk, p.a_scale_stride, p.b_scale + at,

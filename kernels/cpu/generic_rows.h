@@ -27,6 +27,12 @@ static inline vf gelu(vf x) {
   return max(x, splat(0)) - size * tail;
 }
 
+// n bytes (a multiple of 4 vectors), kLanes of them at a time from at(place), integers.
+template <class At>
+static inline void store_bytes(uint8_t* to, int n, const At& at) {
+  for (int i = 0; i < n; i += 4 * kLanes) store_u8(to + i, at(i), at(i + kLanes), at(i + 2 * kLanes), at(i + 3 * kLanes));
+}
+
 // A row that was normalised or computed becomes an operand.
 struct ToF32 {
   static inline void row(const float* x, int width, Range, void* out, float*) {
@@ -45,7 +51,7 @@ struct ToI8 {
     const float peak = largest_of(largest);
     const float step = gelu ? (peak + kGeluFloor) / 255 : peak > 0 ? peak / 127 : 1;
     const vf factor = splat(1 / step), offset = splat(gelu ? kGeluFloor / step : kOffset);
-    for (int i = 0; i < n; i += kLanes) store_u8(out + i, round_i32(fma(load_f32(x + i), factor, offset)));
+    store_bytes(out, n, [&](int i) { return round_i32(fma(load_f32(x + i), factor, offset)); });
     *scale = step;
   }
   static inline void row(const float* x, int width, Range range, void* out, float* scale) {
@@ -69,6 +75,28 @@ static void operand(const Rows& rows, Range range) {
   for (int r = 0; r < rows.rows; ++r)
     To::row(rows.x + r * rows.x_stride, rows.width, range, static_cast<char*>(rows.out) + r * rows.out_stride,
             rows.scale + r * scales_of(rows.width));
+}
+
+// Of Range::gelu, whose products take no offset away, values are rounded down and the rest is 0 to 1 step.
+static void operand_and_rest(const Rows& rows, const Rows& rest, Range range) {
+  const bool gelu = range == Range::gelu;
+  for (int r = 0; r < rows.rows; ++r) {
+    const float* x = rows.x + r * rows.x_stride;
+    uint8_t* out = static_cast<uint8_t*>(rows.out) + r * rows.out_stride;
+    uint8_t* low = static_cast<uint8_t*>(rest.out) + r * rest.out_stride;
+    for (int i = 0, chunk = r * scales_of(rows.width); i < rows.width; i += kScaled, ++chunk) {
+      const int n = rows.width - i < kScaled ? rows.width - i : kScaled;
+      ToI8::part(x + i, n, gelu, out + i, rows.scale + chunk);
+      const float step = rows.scale[chunk], finer = gelu ? 255 : 254;
+      rest.scale[chunk] = step / finer;
+      const vf factor = splat(1 / step), offset = splat(gelu ? kGeluFloor / step : 0), half = splat(gelu ? 0.5f : 0);
+      const auto steps_of = [&](int j) { return fma(load_f32(x + i + j), factor, offset); };
+      const auto whole_of = [&](int j) { return round_i32(steps_of(j) - half); };
+      const vf zero = splat(gelu ? 0 : kOffset);
+      if (gelu) store_bytes(out + i, n, whole_of);
+      store_bytes(low + i, n, [&](int j) { return round_i32(fma(steps_of(j) - from_i32(whole_of(j)), splat(finer), zero)); });
+    }
+  }
 }
 
 constexpr int kWidest = 1280;

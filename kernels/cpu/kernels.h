@@ -4,9 +4,8 @@
 // Packed operands. A product C[rows][n] = A[rows][k] B[k][n] reads B in panels of `panel` columns:
 //   [n / panel][k / per_group][panel][4 bytes]
 // where 4 bytes are one group of a column: 1 f32, 2 bf16 or 4 int8 values that follow each other in k (f16: 2 bytes, one
-// value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys; int8 ones
-// one by one where they are multiplied as f32, else in quads of keys). Int8 keys and values are followed by the scale of
-// each key [keys], int8 keys then by where their sums start [keys].
+// value). Keys are packed the same way (n: keys, k: the head's 64 values), values of a head too (n: 64, k: keys). Int8 keys
+// and values are followed by the scale of each key [keys], int8 keys then by where their sums start [keys].
 // Each sum runs through k in order, whatever the number of rows: a row's result doesn't depend on its company.
 #pragma once
 
@@ -48,6 +47,7 @@ struct Product {
   const float* b_scale = nullptr;   // i8: [scales_of(k)][n padded to panels]
   const int32_t* b_start = nullptr;  // i8: the same, where sums start: undoes the offset of A
   int64_t b_stride = 0;             // i8: n padded to panels
+  bool goes_on = false;           // sums start from what c holds
   Epilogue epilogue = Epilogue::store;
   float* c = nullptr;             // [rows][n], rows c_stride floats apart
   int64_t c_stride = 0;
@@ -133,11 +133,12 @@ struct Kernels {
   void (*product[kTypes])(const Product&);
   void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand
   void (*operand[kTypes])(const Rows&, Range range);  // f32 and f16: copies
-  void (*attention[kTypes][kTypes])(const HeadAttention&);  // by the type of k and that of v; null: not offered
-  void (*quad_attention)(const HeadAttention&);  // int8 keys and quads of values, all products of bytes
+  // i8: the rows, and as other rows what rounding takes from them, in finer steps. A product of `rest` goes on with the sums
+  // of the first; of Range::gelu, it takes no part of the bias.
+  void (*operand_and_rest)(const Rows&, const Rows& rest, Range range);
+  void (*attention[kTypes])(const HeadAttention&);  // by the type of k and v; of int8, weights are rounded to bytes, too
   void (*pack_keys[kTypes])(const PackHead&);
   void (*pack_values[kTypes])(const PackHead&);
-  void (*pack_value_quads)(const PackHead&);
   void (*past_attention[kTypes])(const PastAttention&);     // by the type of k and v: f32, or f16
   void (*store_past[kTypes])(const float* x, void* out);    // 64 values of a key or value in that type
   // Lists in order the places of some logits that the `wanted` (to kScanLanes) largest are surely among; mostly few more

@@ -69,9 +69,9 @@ Work encoder_work(const Dims& dims, const Types& types) {
   const double positions = kAudioContext, width = dims.width;
   work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width;
   work.ops[int(types.encoder)] += 2 * positions * 3 * width * width;
-  work.ops[int(types.encoder)] += dims.encoder_layers * 2 * positions * 12 * width_squared(dims);
-  work.ops[int(types.encoder_keys)] += dims.encoder_layers * 2 * positions * positions * width;
-  work.ops[int(types.encoder_values)] += dims.encoder_layers * 2 * positions * positions * width;
+  work.ops[int(types.first_attention)] += 2 * positions * 4 * width_squared(dims);
+  work.ops[int(types.encoder)] += (dims.encoder_layers * 12 - 4) * 2 * positions * width_squared(dims);
+  work.ops[int(types.encoder_kv)] += dims.encoder_layers * 4 * positions * positions * width;
   return work;
 }
 
@@ -89,9 +89,7 @@ Work decoder_work(const Dims& dims, const Types& types, double rows, double logi
   const double layers = dims.decoder_layers * 14 * width_squared(dims), logits = double(dims.vocabulary) * dims.width;
   const double cross = 1.0 * dims.decoder_layers * kAudioContext * dims.width;  // keys, or values, of one window
   work.ops[int(types.decoder)] += 2 * (layers * rows + logits * logit_rows);
-  work.ops[int(types.cross_keys)] += 2 * cross * rows;
-  // Values of int8 are multiplied as f32, and so is the past.
-  work.ops[int(types.cross_values == Type::i8 ? Type::f32 : types.cross_values)] += 2 * cross * rows;
+  work.ops[int(types.cross_kv)] += 4 * cross * rows;
   work.ops[int(Type::f32)] += 4.0 * dims.decoder_layers * past * dims.width * rows;
   return work;
 }
@@ -102,7 +100,7 @@ double decoder_bytes(const Dims& dims, const Types& types, int windows) {
   const double weights = dims.decoder_layers * 14 * width_squared(dims) + double(dims.vocabulary) * dims.width;
   const double cross = 1.0 * dims.decoder_layers * kAudioContext * dims.width;
   return weights * bytes_of(types.decoder) +
-         windows * cross * (bytes_of(types.cross_keys) + bytes_of(types.cross_values));
+         windows * cross * 2 * bytes_of(types.cross_kv);
 }
 
 }  // namespace

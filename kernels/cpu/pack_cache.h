@@ -9,7 +9,7 @@
 
 namespace sotto::cpu {
 
-constexpr int kPackVersion = 3;  // of everything that decides the bytes: raise it when any of that changes
+constexpr int kPackVersion = 4;  // of everything that decides the bytes: raise it when any of that changes
 
 struct PackBuffer {
   char* base = nullptr;          // aligned to 64, not to be written to

@@ -48,10 +48,11 @@ int64_t lay_out(PackedModel& model, int panel, char* base) {
   place_norm(model.decoder_ln, width, at);
   model.encoder.resize(dims.encoder_layers);
   for (PackedEncoderBlock& block : model.encoder) {
+    const Type attention = &block == &model.encoder[0] ? model.types.first_attention : model.types.encoder;
     place_norm(block.attn_ln, width, at);
     place_norm(block.mlp_ln, width, at);
-    linear(block.qkv, model.types.encoder, 3 * width, width);
-    linear(block.out, model.types.encoder, width, width);
+    linear(block.qkv, attention, 3 * width, width);
+    linear(block.out, attention, width, width);
     linear(block.fc1, model.types.encoder, 4 * width, width);
     linear(block.fc2, model.types.encoder, width, 4 * width);
   }
@@ -120,7 +121,7 @@ void pack_from(std::initializer_list<const Linear*> parts, const PackedLinear& t
     std::vector<float> b = read(part->bias);
     b.resize(part->weight.rows);  // a missing bias is zeros
     if (weight.empty()) {
-      weight = std::move(w);  // the embedding is large: no second copy
+      weight = std::move(w);
     } else {
       weight.insert(weight.end(), w.begin(), w.end());
     }
@@ -150,21 +151,35 @@ void pack_convolution(const Linear& from, const PackedLinear& to, int panel, boo
   pack_linear(turned.data(), bias.data(), to, panel, after_gelu);
 }
 
+// Of int8, each column of the embedding has a peak of 1, and the norm before it the column's scale: the rounding of the
+// logits' weights is half as coarse then, since no column's values are lost beside another's.
+void pack_logits(const Weights& weights, const PackedModel& model, int panel) {
+  copy_norm(weights.decoder_ln, model.decoder_ln);
+  std::vector<float> embedding = read_all(weights.token_embedding);
+  const int width = model.dims.width;
+  if (model.logits.type == Type::i8) {
+    std::vector<float> peak(width, 1e-6f);
+    for (size_t i = 0; i < embedding.size(); i++) peak[i % width] = std::max(peak[i % width], std::fabs(embedding[i]));
+    for (size_t i = 0; i < embedding.size(); i++) embedding[i] /= peak[i % width];
+    for (int i = 0; i < width; i++) {
+      model.decoder_ln.weight[i] *= peak[i];
+      model.decoder_ln.bias[i] *= peak[i];
+    }
+  }
+  pack_linear(embedding.data(), nullptr, model.logits, panel, false);
+}
+
 // All that there is to pack, in pieces that do not touch each other.
 std::vector<std::function<void()>> pieces(const PackedModel& model, int panel) {
   const Weights& weights = *model.weights;
   std::vector<std::function<void()>> result;
-  result.push_back([&weights, &model, panel] {
-    const Linear embedding = {weights.token_embedding, {}};
-    pack_from({&embedding}, model.logits, panel);
-  });
+  result.push_back([&weights, &model, panel] { pack_logits(weights, model, panel); });
   result.push_back([&weights, &model, panel] {
     pack_convolution(weights.conv1, model.conv1, panel, false);
     pack_convolution(weights.conv2, model.conv2, panel, true);
     copy_to(weights.encoder_positions, model.encoder_positions);
     copy_to(weights.decoder_positions, model.decoder_positions);
     copy_norm(weights.encoder_ln, model.encoder_ln);
-    copy_norm(weights.decoder_ln, model.decoder_ln);
   });
   for (size_t i = 0; i < model.encoder.size(); i++) {
     result.push_back([&from = weights.encoder[i], &to = model.encoder[i], panel] {
@@ -208,10 +223,10 @@ Precision precision_named(const std::string& name) {
 
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {
   const Type half = kernels.half_storage, f32 = Type::f32, bf16 = Type::bf16, i8 = Type::i8;
-  if (precision == Precision::bf16 && kernels.native_bf16) return {bf16, bf16, bf16, bf16, half, half, half};
-  if (precision == Precision::i8) return {i8, i8, i8, i8, i8, i8, half};
+  if (precision == Precision::bf16 && kernels.native_bf16) return {bf16, bf16, bf16, bf16, half, half};
+  if (precision == Precision::i8) return {i8, i8, kernels.native_bf16 ? bf16 : f32, i8, i8, half};
   const bool f16 = weights.token_embedding.encoding == Encoding::f16;  // then f16 holds them without loss
-  return {f32, f16 ? half : f32, f32, f32, f32, f32, f32};
+  return {f32, f16 ? half : f32, f32, f32, f32, f32};
 }
 
 void place_linear(PackedLinear& linear, int panel, char*& at) {

@@ -17,8 +17,8 @@ enum class Precision : uint8_t { f32, bf16, i8 };
 // Which type each kind of product and K/V has.
 struct Types {
   Type encoder, decoder;  // of the products; the first convolution is f32, the second as the encoder
-  Type encoder_keys, encoder_values;
-  Type cross_keys, cross_values;
+  Type first_attention;   // of the products around the first layer's attention: later layers amplify what is lost there
+  Type encoder_kv, cross_kv;  // keys and values
   Type self;  // keys and values of the decoder's own past
 
   bool operator==(const Types&) const = default;
@@ -61,7 +61,8 @@ struct PackedModel {
   float* decoder_positions;       // [448][width]
   std::vector<PackedEncoderBlock> encoder;
   std::vector<PackedDecoderBlock> decoder;
-  PackedNorm encoder_ln, decoder_ln;
+  PackedNorm encoder_ln;
+  PackedNorm decoder_ln;          // of int8, with the scales of the embedding's columns
   PackedLinear logits;            // the token embedding
   std::shared_ptr<const Weights> weights;  // embeddings of single tokens are read from here
   std::shared_ptr<void> memory;

@@ -16,13 +16,16 @@ static inline vi load_i32(const int32_t* x) {
   __builtin_memcpy(&result, x, sizeof(result));
   return result;
 }
-static inline vf load_i8(const int8_t* x) { return vf{float(x[0]), float(x[1]), float(x[2]), float(x[3])}; }
 static inline void store_f32(float* to, vf x) { __builtin_memcpy(to, &x, sizeof(x)); }
 static inline void store_i32(int32_t* to, vi x) { __builtin_memcpy(to, &x, sizeof(x)); }
 template <class Word>
 static inline vi gather_i32(const Word* x, int stride) { return vi{x[0], x[stride], x[2 * stride], x[3 * stride]}; }
-static inline void store_u8(uint8_t* to, vi x) {
-  for (int i = 0; i < kLanes; ++i) to[i] = uint8_t(x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i]);
+static inline void store_u8(uint8_t* to, vi a, vi b, vi c, vi d) {
+  const vi all[4] = {a, b, c, d};
+  for (int i = 0; i < 4 * kLanes; ++i) {
+    const int x = all[i / kLanes][i % kLanes];
+    to[i] = uint8_t(x < 0 ? 0 : x > 255 ? 255 : x);
+  }
 }
 static inline vf fma(vf a, vf b, vf c) { return a * b + c; }
 static inline vf max(vf a, vf b) { return a > b ? a : b; }

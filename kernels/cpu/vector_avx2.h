@@ -13,9 +13,6 @@ static inline vi load_i32(const int32_t* x) { return _mm256_loadu_si256(reinterp
 static inline vf load_f16(const uint16_t* x) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
 }
-static inline vf load_i8(const int8_t* x) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
-}
 static inline void store_f32(float* to, vf x) { _mm256_storeu_ps(to, x); }
 static inline void store_i32(int32_t* to, vi x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), x); }
 static inline vi gather_i32(const void* x, int stride) {
@@ -25,9 +22,10 @@ static inline vi gather_i32(const void* x, int stride) {
 static inline void store_f16(uint16_t* to, vf x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
-static inline void store_u8(uint8_t* to, vi x) {
-  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+static inline void store_u8(uint8_t* to, vi a, vi b, vi c, vi d) {
+  const vi bytes = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));  // quads of a, b, c, d in turns
+  const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permutevar8x32_epi32(bytes, order));
 }
 static inline vf fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm256_max_ps(a, b); }

@@ -12,9 +12,6 @@ static inline vi load_i32(const int32_t* x) { return _mm512_loadu_si512(x); }
 static inline vf load_f16(const uint16_t* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
-static inline vf load_i8(const int8_t* x) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
-}
 static inline void store_f32(float* to, vf x) { _mm512_storeu_ps(to, x); }
 static inline void store_i32(int32_t* to, vi x) { _mm512_storeu_si512(to, x); }
 static inline vi gather_i32(const void* x, int stride) {
@@ -24,8 +21,10 @@ static inline vi gather_i32(const void* x, int stride) {
 static inline void store_f16(uint16_t* to, vf x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
-static inline void store_u8(uint8_t* to, vi x) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(_mm512_max_epi32(x, _mm512_setzero_si512())));
+static inline void store_u8(uint8_t* to, vi a, vi b, vi c, vi d) {
+  const vi bytes = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));  // quads of a, b, c, d in turns
+  const vi order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 static inline vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm512_max_ps(a, b); }

@@ -22,7 +22,8 @@ class ReferenceNetwork : public HostNetwork {
 
  private:
   void encode_window(int slot, const float* mel, float* encoded) override;
-  const float* forward(std::span<const DecoderRow> rows, AlignmentScores* alignment, AttentionWatch* watch) override {
+  const float* forward(Pass, std::span<const DecoderRow> rows, AlignmentScores* alignment,
+                       AttentionWatch* watch) override {
     return decoder_.forward(rows, memory_, alignment, watch);
   }
   void project(const float* hidden, int m, float* logits) override { decoder_.project(hidden, m, logits); }

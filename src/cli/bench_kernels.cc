@@ -74,19 +74,16 @@ Row product_row(const Kernels& kernels, Type type, int rows, int n, int k, doubl
   return {name, seconds, 2.0 * rows * n * k, limit, std::sqrt(error / size)};
 }
 
-// quads: int8 as the encoder has it, both products of bytes.
-Row attention_row(const Kernels& kernels, Type type, bool quads, int rows, const Limits& limits, int rounds) {
+Row attention_row(const Kernels& kernels, Type type, int rows, const Limits& limits, int rounds) {
   const int keys = kAudioContext, padded = padded_keys(keys);
   const std::vector<float> q = random_values(rows * kHead, 3, 3), k = random_values(keys * kHead, 4, 1),
                            v = random_values(keys * kHead, 5, 1);
   const Buffer<char> packed_k(int64_t(padded) * kHead * 4), packed_v(int64_t(padded) * kHead * 4);
   kernels.pack_keys[int(type)]({k.data(), kHead, 0, keys, padded, packed_k.data()});
-  const auto pack_values = quads ? kernels.pack_value_quads : kernels.pack_values[int(type)];
-  pack_values({v.data(), kHead, 0, keys, padded, packed_v.data()});
+  kernels.pack_values[int(type)]({v.data(), kHead, 0, keys, padded, packed_v.data()});
   std::vector<float> out(rows * kHead);
   const HeadAttention head = {q.data(), kHead, rows, packed_k.data(), packed_v.data(), keys, out.data(), kHead};
-  const auto attention = quads ? kernels.quad_attention : kernels.attention[int(type)][int(type)];
-  const double seconds = best_seconds(rounds, [&] { attention(head); });
+  const double seconds = best_seconds(rounds, [&] { kernels.attention[int(type)](head); });
   std::vector<double> weight(keys), expected(kHead);
   double total = 0, error = 0, size = 0;
   for (int t = 0; t < keys; t++) {
@@ -100,11 +97,8 @@ Row attention_row(const Kernels& kernels, Type type, bool quads, int rows, const
     error += (out[d] - expected[d]) * (out[d] - expected[d]);
     size += expected[d] * expected[d];
   }
-  const std::string name = std::string("attention ") + kTypeNames[int(type)] + (quads ? " quads " : " ") +
-                           std::to_string(rows) + " rows";
-  const double of_values = limits.multiply[int(type == Type::i8 && !quads ? Type::f32 : type)];
-  const double limit = 2 / (1 / limits.multiply[int(type)] + 1 / of_values);
-  return {name, seconds, 4.0 * rows * keys * kHead, limit, std::sqrt(error / size)};
+  const std::string name = std::string("attention ") + kTypeNames[int(type)] + " " + std::to_string(rows) + " rows";
+  return {name, seconds, 4.0 * rows * keys * kHead, limits.multiply[int(type)], std::sqrt(error / size)};
 }
 
 }  // namespace
@@ -121,9 +115,8 @@ void bench_kernels(const Kernels& kernels, int rounds, bool as_json) {
       rows.push_back(product_row(kernels, type, count, 2048, 512, limit, rounds));
       rows.push_back(product_row(kernels, type, count, 512, 2048, limit, rounds));
     }
-    for (const int count : {144, 5, 1}) rows.push_back(attention_row(kernels, type, false, count, limits, rounds));
+    for (const int count : {144, 5, 1}) rows.push_back(attention_row(kernels, type, count, limits, rounds));
   }
-  rows.push_back(attention_row(kernels, Type::i8, true, kAttentionRows, limits, rounds));
   json report = json::array();
   if (!as_json) std::printf("%s kernels, one thread\n%-36s %9s %9s %7s %10s\n", kernels.name, "kernel", "us", "Gop/s",
                             "share", "error");
