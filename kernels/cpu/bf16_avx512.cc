@@ -11,6 +11,7 @@
 #include "kernels/cpu/kernels.h"
 
 #define SOTTO_HAS_F16
+#define SOTTO_HAS_I8
 #define SOTTO_HAS_BF16
 
 namespace sotto::cpu {

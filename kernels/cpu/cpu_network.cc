@@ -49,7 +49,7 @@ class CpuNetwork : public HostNetwork {
 CpuNetwork::CpuNetwork(std::shared_ptr<const Weights> weights, const NetworkOptions& options)
     : HostNetwork(std::move(weights), options),
       kernels_(choose_kernels(options.isa)),
-      model_(pack_model(weights_, kernels_, precision_named(options.precision), team_)),
+      model_(pack_model(weights_, kernels_, precision_named(options.precision, kernels_), team_)),
       encoder_(model_, kernels_, team_),
       decoder_(model_, kernels_, team_, forward_capacity(), project_capacity()) {
   const Types& types = model_.types;

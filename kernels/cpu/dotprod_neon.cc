@@ -6,6 +6,7 @@
 #include "kernels/cpu/kernels.h"
 
 #define SOTTO_HAS_F16
+#define SOTTO_HAS_I8
 
 namespace sotto::cpu {
 namespace neon_dotprod {

@@ -3,6 +3,7 @@
 //   kLanes, kVectors  lanes of a vector; vectors across a panel
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16, load_bf16 and store_bf16 then
+//   SOTTO_HAS_I8      if dot_u8_i8 is one instruction
 // and the functions splat, splat_i32, load_f32, load_i32, store_f32, store_i32, store_u8 (of 4 vectors of integers that are
 // cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,
 // times_power_of_2, sum_of, sums_of, largest_of, any_at_least and dot_u8_i8. Only raw loops here: an inline library
@@ -35,11 +36,18 @@ constexpr bool kHasBf16 = true;
 constexpr bool kHasBf16 = false;
 #endif
 
+#ifdef SOTTO_HAS_I8
+constexpr bool kHasI8 = true;
+#else
+constexpr bool kHasI8 = false;
+#endif
+
 static constexpr Kernels table(const char* name) {
   return {
       .name = name,
       .panel = kPanel,
       .native_bf16 = kHasBf16,
+      .native_i8 = kHasI8,
       .half_storage = kHalfStorage,
       .product = {product<OfF32>, SOTTO_F16(product<OfF16>), SOTTO_BF16(product<OfBf16>), product<OfI8>},
       .norm = {norm<ToF32>, norm<ToF32>, SOTTO_BF16(norm<ToBf16>), norm<ToI8>},

@@ -129,6 +129,7 @@ struct Kernels {
   const char* name;
   int panel;             // columns of a panel
   bool native_bf16;      // product and attention of bf16 exist
+  bool native_i8;        // there is one instruction for four products of bytes
   Type half_storage;     // what K/V is kept in below f32 precision: f16, or f32 where there is no conversion
   void (*product[kTypes])(const Product&);
   void (*norm[kTypes])(const Rows&, const float* weight, const float* bias);  // LayerNorm, then the operand

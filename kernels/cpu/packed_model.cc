@@ -214,8 +214,9 @@ const char* name_of(Precision precision) {
 
 }  // namespace
 
-Precision precision_named(const std::string& name) {
-  if (name.empty() || name == "auto" || name == "f32") return Precision::f32;
+Precision precision_named(const std::string& name, const Kernels& kernels) {
+  if (name.empty() || name == "auto") return kernels.native_i8 ? Precision::i8 : Precision::f32;
+  if (name == "f32") return Precision::f32;
   if (name == "bf16") return Precision::bf16;
   if (name == "int8") return Precision::i8;
   throw Error("precision \"" + name + "\" is not known: use auto, f32, bf16 or int8");

@@ -24,8 +24,8 @@ struct Types {
   bool operator==(const Types&) const = default;
 };
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights);
-// "" and "auto" are f32. Throws Error.
-Precision precision_named(const std::string& name);
+// "" and "auto" are int8 where there is an instruction for it, else f32. Throws Error.
+Precision precision_named(const std::string& name, const Kernels& kernels);
 
 struct PackedNorm {
   float *weight, *bias;  // [width]

@@ -5,6 +5,7 @@
 #include "kernels/cpu/kernels.h"
 
 #define SOTTO_HAS_F16
+#define SOTTO_HAS_I8
 
 namespace sotto::cpu {
 #ifdef SOTTO_TEST_VNNI

@@ -358,7 +358,8 @@ void Parser::add_running() {
          arguments_.network.engine);
   option("--device", "NAME", "auto, cpu, cuda or cuda:N; without such a GPU the processor does the work (auto)",
          [this](const std::string& written) { take_device(written); });
-  one_of("--precision", {"auto", "f32", "f16", "bf16", "int8"}, "of the network's arithmetic; f16 is a GPU's (auto)",
+  one_of("--precision", {"auto", "f32", "f16", "bf16", "int8"},
+         "of the network's arithmetic; auto: f16 on a GPU, int8 where the processor multiplies bytes, else f32 (auto)",
          arguments_.network.precision);
   option("--isa", "NAME", "instruction set of the processor's kernels: avx512, avx2, portable … (auto)",
          [this](const std::string& written) { arguments_.network.isa = written; });

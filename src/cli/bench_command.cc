@@ -205,7 +205,7 @@ void print_stage(const Stage& stage) {
 void bench_stages(const BenchArguments& arguments) {
   const auto weights = open_weights(locate_model(arguments.model, arguments.fetch));
   const cpu::Kernels& kernels = cpu::choose_kernels(arguments.network.isa);
-  const cpu::Types types = cpu::types_of(cpu::precision_named(arguments.network.precision), kernels, *weights);
+  const cpu::Types types = cpu::types_of(cpu::precision_named(arguments.network.precision, kernels), kernels, *weights);
   std::vector<int> thread_counts = {1};
   const int all = arguments.network.threads > 0 ? arguments.network.threads : default_threads();
   if (all > 1) thread_counts.push_back(all);
