@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -197,9 +198,13 @@ struct LiveScene {
     while (at_s < end_s - 1e-9) {
       const double next_s = std::min(end_s, at_s + piece_s);
       std::vector<float> sound;
+      std::vector<SpokenWord> near;
+      std::ranges::copy_if(network().spoken, std::back_inserter(near), [&](const SpokenWord& word) {
+        return word.end_s > at_s && word.start_s < next_s;
+      });
       for (auto i = std::llround(at_s * 16000); i < std::llround(next_s * 16000); ++i) {
         const double s = static_cast<double>(i) / 16000;
-        const bool voice = std::ranges::any_of(network().spoken, [s](const SpokenWord& word) {
+        const bool voice = std::ranges::any_of(near, [s](const SpokenWord& word) {
           return word.start_s <= s && s < word.end_s;
         });
         sound.push_back(voice ? 0.3f * static_cast<float>(i % 16 < 8 ? 1 : -1) : 0.0f);
