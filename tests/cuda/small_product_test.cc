@@ -307,7 +307,8 @@ TEST_CASE("small products: bytes, operations and bank conflicts as counted") {
   const int64_t weights = int64_t{n} * width * 2, operand = int64_t{8} * width * 2 * (n / 16);
   CHECK(c.mma_operations == int64_t{2} * n * width * 8);
   const int64_t moments = int64_t{8} * width / kMomentValues * 8 * (n / 16);
-  const int64_t rest = n / 16 * (32 * 16 + 256 * 4);  // of each block: biases, sums of gains and the number of rows
+  // Of each block: biases and sums of gains, and by each of its threads the number of rows.
+  const int64_t rest = n / 16 * (32 * 16 + 32 * split_warps(width) * 4);
   CHECK(c.global_read == weights + operand + moments + rest);
   CHECK(c.sectors_read == c.sectors_read_ideal);
   CHECK(c.sectors_written == c.sectors_written_ideal);
