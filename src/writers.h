@@ -33,6 +33,9 @@ bool has_words(Format format);
 // JSON is one value on several lines in json, on a single line in jsonl. karaoke: vtt, ass, lrc and ttml have each word's time.
 std::string render(const Transcript& transcript, std::span<const Cue> cues, Format format, bool karaoke = false);
 
+// One cue as it stands in a file of srt (with its number, from 1) or vtt; empty if it has no text.
+std::string render_cue(const Cue& cue, Format format, int number);
+
 // "[mm:ss.mmm --> mm:ss.mmm] text" without a line end, from one hour on with "hh:"; empty if the segment has no text.
 std::string terminal_line(const Segment& segment);
 

@@ -11,7 +11,7 @@
 namespace sotto {
 
 // Of cues. karaoke: each word with its own time.
-std::string render_srt(std::span<const Cue> cues);
+std::string render_srt(std::span<const Cue> cues, int first_number = 1);
 std::string render_sbv(std::span<const Cue> cues);                // YouTube's
 std::string render_vtt(std::span<const Cue> cues, bool karaoke);  // W3C WebVTT; each speaker has a colour
 std::string render_lrc(std::span<const Cue> cues, bool karaoke);  // lyrics, a line for each cue; "enhanced" has words

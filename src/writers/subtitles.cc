@@ -1,7 +1,9 @@
 // The formats of subtitles that are plain text: SRT, SBV, WebVTT, and LRC, that of lyrics.
 #include <cstdio>
 
+#include "models/error.h"
 #include "models/utf8.h"
+#include "src/writers.h"
 #include "src/writers/families.h"
 #include "src/writers/text.h"
 
@@ -32,6 +34,8 @@ std::string plain_text(const Cue& cue, bool underlines) {
 
 // ">" is allowed bare in WebVTT, but libavformat's reader drops it.
 const Escapes kVttEscapes = {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}};
+
+constexpr std::string_view kVttHeader = "WEBVTT\n\n";
 
 // "<00:01.500>" before each word that begins within the cue, after the one before it.
 std::string vtt_text(const Cue& cue, bool karaoke) {
@@ -67,13 +71,13 @@ constexpr int64_t kLyricsPauseMs = 1000;
 
 }  // namespace
 
-std::string render_srt(std::span<const Cue> cues) {
+std::string render_srt(std::span<const Cue> cues, int first_number) {
   std::string out;
-  int index = 0;
+  int number = first_number;
   for (const Cue& cue : cues) {
     const std::string text = plain_text(cue, true);
     if (text.empty()) continue;
-    out += std::to_string(++index) + '\n' + clock(cue.start_ms, Hours::always, ',') + " --> " +
+    out += std::to_string(number++) + '\n' + clock(cue.start_ms, Hours::always, ',') + " --> " +
            clock(cue.end_ms, Hours::always, ',') + '\n' + text + "\n\n";
   }
   return out;
@@ -90,7 +94,7 @@ std::string render_sbv(std::span<const Cue> cues) {
 // Speakers are told apart by the classes that every reader of WebVTT colours by itself: some readers stop at a block of
 // styles, and some write a voice's name a second time.
 std::string render_vtt(std::span<const Cue> cues, bool karaoke) {
-  std::string out = "WEBVTT\n\n";
+  std::string out(kVttHeader);
   const std::vector<std::string> speakers = speakers_of(cues);
   for (const Cue& cue : cues) {
     const std::string text = vtt_text(cue, karaoke);
@@ -101,6 +105,12 @@ std::string render_vtt(std::span<const Cue> cues, bool karaoke) {
     out += (colour.empty() || colour == "white" ? text : "<c." + std::string(colour) + '>' + text + "</c>") + "\n\n";
   }
   return out;
+}
+
+std::string render_cue(const Cue& cue, Format format, int number) {
+  CHECK_INVARIANT(format == Format::srt || format == Format::vtt);
+  const std::span<const Cue> cues(&cue, 1);
+  return format == Format::srt ? render_srt(cues, number) : render_vtt(cues, false).substr(kVttHeader.size());
 }
 
 std::string render_lrc(std::span<const Cue> cues, bool karaoke) {

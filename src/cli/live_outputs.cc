@@ -1,0 +1,68 @@
+#include "src/cli/live_outputs.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "models/dims.h"
+#include "src/cli/subtitle_options.h"
+#include "src/live/outputs/json_output.h"
+#include "src/live/outputs/line_output.h"
+#include "src/live/outputs/server_output.h"
+#include "src/live/outputs/subtitle_output.h"
+#include "src/live/outputs/terminal_output.h"
+
+namespace sotto {
+
+void add_output_options(CLI::App& app, OutputArguments& arguments) {
+  const std::string group = "Output";
+  const auto add = [&](const char* name, const char* value, const char* help, std::string& target) {
+    return app.add_option(name, target, help)->type_name(value)->group(group);
+  };
+  add("--srt", "FILE", "subtitles that grow cue by cue, whole at any time", arguments.srt);
+  add("--vtt", "FILE", "likewise as WebVTT", arguments.vtt);
+  add("--jsonl", "FILE", "events with the times of words, a line of JSON each; '-': on standard output", arguments.jsonl);
+  add("--serve", "ADDRESS:PORT",
+      "a page for OBS or any browser, and a WebSocket of events at /events; beyond this machine (0.0.0.0:8765) with a token",
+      arguments.serve);
+  add("--serve-token", "TOKEN", "the token, instead of a new one each time", arguments.serve_token)
+      ->envname("SOTTO_SERVE_TOKEN");
+  add("--record", "FILE.flac", "what was heard, as it was heard; a file that is there is left alone", arguments.record);
+  add_subtitle_options(app, arguments.subtitles);
+}
+
+LiveOutputs::LiveOutputs(const OutputArguments& arguments) {
+  std::vector<std::unique_ptr<CaptionOutput>> outputs;
+  if (!arguments.srt.empty())
+    outputs.push_back(std::make_unique<SubtitleOutput>(arguments.srt, Format::srt, arguments.subtitles));
+  if (!arguments.vtt.empty())
+    outputs.push_back(std::make_unique<SubtitleOutput>(arguments.vtt, Format::vtt, arguments.subtitles));
+  if (!arguments.jsonl.empty()) outputs.push_back(std::make_unique<JsonOutput>(arguments.jsonl));
+  if (!arguments.serve.empty()) {
+    auto server = std::make_unique<ServerOutput>(
+        ServerOptions{.address = parse_listen_address(arguments.serve), .token = arguments.serve_token});
+    std::fprintf(stderr, "sotto: captions are at %s\n", server->page_url().c_str());
+    outputs.push_back(std::move(server));
+  }
+  if (!arguments.record.empty()) recorder_.emplace(arguments.record);
+  if (arguments.jsonl != "-") {
+    if (::isatty(STDOUT_FILENO)) outputs.push_back(std::make_unique<TerminalOutput>(STDOUT_FILENO));
+    else outputs.push_back(std::make_unique<LineOutput>("-"));
+  }
+  captions_ = std::make_unique<FanOut>(std::move(outputs));
+}
+
+void LiveOutputs::record(std::span<const float> sound) {
+  heard_s_ += static_cast<double>(sound.size()) / kSampleRate;
+  if (!recorder_) return;
+  recorder_->write(sound);
+  for (const std::string& sentence : recorder_->take_notices()) captions_->notice(heard_s_, sentence);
+}
+
+void LiveOutputs::finish() {
+  if (recorder_) recorder_->finish();
+}
+
+}  // namespace sotto

@@ -1,0 +1,42 @@
+// Where `sotto live` puts captions, as its command line has it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "audio/record.h"
+#include "src/live/outputs/fan_out.h"
+#include "src/subtitles/style.h"
+
+namespace sotto {
+
+struct OutputArguments {
+  std::string srt, vtt, jsonl;      // files; empty: none; jsonl "-": standard output
+  SubtitleOptions subtitles;
+  std::string serve, serve_token;   // an address; empty: none
+  std::string record;               // a file; empty: none
+};
+
+void add_output_options(CLI::App& app, OutputArguments& arguments);
+
+// All outputs at once, and the recording. Standard output gets the captions as they roll on a terminal, and lines
+// elsewhere, unless JSON goes there.
+class LiveOutputs {
+ public:
+  // Opens them all; says where captions are served on standard error. Throws Error for what can't be opened.
+  explicit LiveOutputs(const OutputArguments& arguments);
+
+  CaptionOutput& captions() { return *captions_; }
+  void record(std::span<const float> sound);  // as it is heard; tells what goes wrong with it as notices
+  void finish();                              // the recording. Throws Error if it lacks something
+
+ private:
+  std::optional<Recorder> recorder_;
+  std::unique_ptr<FanOut> captions_;
+  double heard_s_ = 0;
+};
+
+}  // namespace sotto
