@@ -15,6 +15,18 @@
 #include "src/live/outputs/terminal_output.h"
 
 namespace sotto {
+namespace {
+
+// What the user should know, on standard error, where no terminal shows it among the captions.
+class NoticeOutput : public CaptionOutput {
+ public:
+  void update(const CaptionUpdate&) override {}
+  void level(double, float, bool) override {}
+  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
+  void finish() override {}
+};
+
+}  // namespace
 
 void add_output_options(CLI::App& app, OutputArguments& arguments) {
   const std::string group = "Output";
@@ -47,9 +59,12 @@ LiveOutputs::LiveOutputs(const OutputArguments& arguments) {
     outputs.push_back(std::move(server));
   }
   if (!arguments.record.empty()) recorder_.emplace(arguments.record);
-  if (arguments.jsonl != "-") {
-    if (::isatty(STDOUT_FILENO)) outputs.push_back(std::make_unique<TerminalOutput>(STDOUT_FILENO));
-    else outputs.push_back(std::make_unique<LineOutput>("-"));
+  const bool json_printed = arguments.jsonl == "-";
+  if (!json_printed && ::isatty(STDOUT_FILENO)) {
+    outputs.push_back(std::make_unique<TerminalOutput>(STDOUT_FILENO));
+  } else {
+    outputs.push_back(std::make_unique<NoticeOutput>());
+    if (!json_printed) outputs.push_back(std::make_unique<LineOutput>("-"));
   }
   captions_ = std::make_unique<FanOut>(std::move(outputs));
 }
