@@ -18,6 +18,7 @@
 #include "models/languages.h"
 #include "src/cli/arguments.h"
 #include "src/cli/live_evaluate.h"
+#include "src/cli/live_outputs.h"
 #include "src/live/kept_sound.h"
 #include "src/live/live.h"
 #include "src/writers.h"
@@ -37,6 +38,7 @@ struct LiveArguments {
   double speed = 1;      // of its clock
   bool refine = false;
   EvaluateArguments evaluate;
+  OutputArguments outputs;
   bool quiet = false;
 };
 
@@ -51,28 +53,6 @@ void catch_interrupts() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
 }
-
-// A line for each utterance.
-class Lines : public CaptionOutput {
- public:
-  void update(const CaptionUpdate& update) override {
-    for (const Word& word : update.committed) line_ += word.text;
-    if (update.ends_utterance) end_line();
-  }
-  void level(double, float, bool) override {}
-  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
-  void finish() override { end_line(); }
-
- private:
-  void end_line() {
-    if (line_.empty()) return;
-    std::printf("%s\n", line_.c_str() + (line_[0] == ' '));
-    std::fflush(stdout);
-    line_.clear();
-  }
-
-  std::string line_;
-};
 
 std::string language_written(const std::string& written) {
   return written == "None" || written == "none" || written == "auto" ? "" : std::string(language_code(written));
@@ -185,6 +165,7 @@ bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
   add_what(app, arguments);
   add_commit(app, arguments);
   add_output(app, arguments);
+  add_output_options(app, arguments.outputs);
   add_running(app, arguments);
   add_evaluate_options(app, arguments.evaluate);
   std::vector<std::string> words = normalised(written);
@@ -236,6 +217,8 @@ void refine(const LiveArguments& arguments, Engine& live, const KeptSound& kept)
 int live_command(const std::vector<std::string>& written) {
   LiveArguments arguments;
   if (!parse(written, arguments)) return 0;
+  std::optional<LiveOutputs> outputs;  // what can't be written is told before anything else is done
+  if (arguments.evaluate.files.empty()) outputs.emplace(arguments.outputs);
   WallClock clock(arguments.speed);
   std::unique_ptr<LiveSource> source;  // first of all, so that what is said while the model loads is kept
   if (arguments.evaluate.files.empty()) source = open_source(arguments, clock);
@@ -252,15 +235,24 @@ int live_command(const std::vector<std::string>& written) {
     return 0;
   }
   catch_interrupts();
-  Lines lines;
   std::optional<KeptSound> kept;
   if (arguments.refine) kept.emplace();
   LiveListener listener;
   listener.stopped = [] { return interrupted.load(); };
-  if (kept) listener.sound = [&kept](std::span<const float> sound) { kept->push(sound); };
-  caption(engine, *source, arguments.live, lines, listener);
+  listener.sound = [&](std::span<const float> sound) {
+    outputs->record(sound);
+    if (kept) kept->push(sound);
+  };
+  std::optional<Error> trouble;  // with what was written: no reason not to refine
+  try {
+    caption(engine, *source, arguments.live, outputs->captions(), listener);
+    outputs->finish();
+  } catch (const Error& error) {
+    trouble = error;
+  }
   source.reset();  // the microphone is let go of
   if (kept) refine(arguments, engine, *kept);
+  if (trouble) throw *trouble;
   return 0;
 }
 

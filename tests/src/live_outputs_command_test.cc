@@ -1,0 +1,85 @@
+// `sotto live` with all its outputs at once, on real speech with the weights of tiny.en.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "models/catalog.h"
+#include "program.h"
+#include "src/subtitles/cue_file.h"
+#include "test_models.h"
+
+using nlohmann::json;
+
+namespace {
+
+const std::string kShort = std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-0930.wav";
+
+std::string with_model() {
+  const auto path = test_model("tiny.en");
+  const bool listens = std::filesystem::exists(sotto::sotto_home() + "/models/vad");
+  if (path && listens && std::filesystem::exists(kShort)) return "live --model " + *path + " --offline --realtime " + kShort;
+  MESSAGE("skipped: the weights of tiny.en, the voice activity network or the speech in " << kTestSpeech << " are not here");
+  return "";
+}
+
+std::string letters(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (std::isalpha(static_cast<unsigned char>(c))) out += c;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("live captions reach lines, subtitles, JSON and a recording at once, and all say the same") {
+  const std::string live = with_model();
+  if (live.empty()) return;
+  const TemporaryFolder folder;
+  const std::string base = folder.path() + "/live";
+  const Ran ran = run_sotto(live + " --srt " + base + ".srt --vtt " + base + ".vtt --jsonl " + base + ".jsonl --record " +
+                            base + ".flac --serve 127.0.0.1:0");
+  CAPTURE(ran.err);
+  CHECK(ran.status == 0);
+  CHECK(ran.err.find("captions are at http://127.0.0.1:") != std::string::npos);
+  std::string said;
+  std::istringstream lines(file_content(base + ".jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    if (const json event = json::parse(line); event["event"] == "committed") said += event["text"];
+  CHECK(letters(said).find("amiable") != std::string::npos);
+  CHECK(letters(ran.out) == letters(said));
+  for (const char* extension : {".srt", ".vtt"}) {
+    std::string shown;
+    const sotto::CueFile file = sotto::read_cue_file(base + extension);
+    for (const sotto::FileCue& cue : file.cues)
+      for (const std::string& line : cue.text) shown += sotto::shown(line, file.vtt);
+    CHECK(letters(shown) == letters(said));
+  }
+  // The recording is what was played, sample for sample.
+  const std::string to_raw = " -v error -f s16le -ar 16000 -ac 1 ";
+  if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) return;
+  REQUIRE(std::system(("ffmpeg -i " + base + ".flac" + to_raw + base + ".raw && ffmpeg -i " + kShort + to_raw + base +
+                       ".wanted").c_str()) == 0);
+  const std::string recorded = file_content(base + ".raw"), played = file_content(base + ".wanted");
+  CHECK(recorded.size() > played.size() * 9 / 10);
+  CHECK(recorded == played.substr(0, recorded.size()));
+
+  const Ran again = run_sotto(live + " --record " + base + ".flac");
+  CHECK(again.status == 1);
+  CHECK(again.err.find("is there already") != std::string::npos);
+}
+
+TEST_CASE("live captions: outputs that can't be are told before anything else is done") {
+  for (const char* wrong : {"--serve nonsense", "--serve 127.0.0.1:0 --serve-token short", "--srt /dev/null/x.srt",
+                            "--vtt x.vtt --style plain"}) {
+    CAPTURE(wrong);
+    const Ran ran = run_sotto(std::string("live --offline --model none --realtime none.wav ") + wrong);
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("none.wav") == std::string::npos);
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') <= 2);
+  }
+  CHECK(!std::filesystem::exists("x.vtt"));
+}
