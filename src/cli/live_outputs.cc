@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -66,6 +67,8 @@ LiveOutputs::LiveOutputs(const OutputArguments& arguments) {
     outputs.push_back(std::make_unique<NoticeOutput>());
     if (!json_printed) outputs.push_back(std::make_unique<LineOutput>("-"));
   }
+  // A reader that leaves ends the program, unless others still want something of it.
+  if (outputs.size() > 2 || recorder_) std::signal(SIGPIPE, SIG_IGN);
   captions_ = std::make_unique<FanOut>(std::move(outputs));
 }
 

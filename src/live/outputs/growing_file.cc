@@ -26,7 +26,7 @@ std::string resolved(const std::string& path) {  // a link stays one: what it po
 }  // namespace
 
 GrowingFile::GrowingFile(const std::string& path, std::string_view header, Records records)
-    : path_(path), records_(records) {
+    : path_(path == "-" ? "standard output" : path), records_(records) {
   struct stat status = {};
   const bool there = path != "-" && ::stat(path.c_str(), &status) == 0;
   if (path == "-") {
@@ -39,7 +39,7 @@ GrowingFile::GrowingFile(const std::string& path, std::string_view header, Recor
     fd_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     size_ = header.size();
   }
-  if (fd_ < 0) throw Error("cannot write " + path + ": " + std::generic_category().message(errno));
+  if (fd_ < 0) throw Error("cannot write " + path_ + ": " + std::generic_category().message(errno));
   if (!regular_ && !header.empty()) append(header);
 }
 
