@@ -38,7 +38,7 @@ struct LiveArguments {
   double speed = 1;      // of its clock
   bool refine = false;
   EvaluateArguments evaluate;
-  OutputArguments outputs;
+  LiveOutputArguments outputs;
   bool quiet = false;
 };
 

@@ -29,7 +29,7 @@ class NoticeOutput : public CaptionOutput {
 
 }  // namespace
 
-void add_output_options(CLI::App& app, OutputArguments& arguments) {
+void add_output_options(CLI::App& app, LiveOutputArguments& arguments) {
   const std::string group = "Output";
   const auto add = [&](const char* name, const char* value, const char* help, std::string& target) {
     return app.add_option(name, target, help)->type_name(value)->group(group);
@@ -46,7 +46,7 @@ void add_output_options(CLI::App& app, OutputArguments& arguments) {
   add_subtitle_options(app, arguments.subtitles);
 }
 
-LiveOutputs::LiveOutputs(const OutputArguments& arguments) {
+LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments) {
   std::vector<std::unique_ptr<CaptionOutput>> outputs;
   if (!arguments.srt.empty())
     outputs.push_back(std::make_unique<SubtitleOutput>(arguments.srt, Format::srt, arguments.subtitles));

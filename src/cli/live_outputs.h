@@ -13,21 +13,21 @@
 
 namespace sotto {
 
-struct OutputArguments {
+struct LiveOutputArguments {
   std::string srt, vtt, jsonl;      // files; empty: none; jsonl "-": standard output
   SubtitleOptions subtitles;
   std::string serve, serve_token;   // an address; empty: none
   std::string record;               // a file; empty: none
 };
 
-void add_output_options(CLI::App& app, OutputArguments& arguments);
+void add_output_options(CLI::App& app, LiveOutputArguments& arguments);
 
 // All outputs at once, and the recording. Standard output gets the captions as they roll on a terminal, and lines
 // elsewhere, unless JSON goes there.
 class LiveOutputs {
  public:
   // Opens them all; says where captions are served on standard error. Throws Error for what can't be opened.
-  explicit LiveOutputs(const OutputArguments& arguments);
+  explicit LiveOutputs(const LiveOutputArguments& arguments);
 
   CaptionOutput& captions() { return *captions_; }
   void record(std::span<const float> sound);  // as it is heard; tells what goes wrong with it as notices
