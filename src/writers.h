@@ -46,8 +46,12 @@ std::string coverage_lines(const Coverage& coverage);
 std::string rough_time(double seconds);
 
 // Writes a file that is there whole or not at all: a temporary file in the same folder takes its place once it is on
-// disk. Makes the folder if there is none. Throws Error; a file that was there before is then as it was.
+// disk. Makes the folder if there is none. A file that was there gives the new one its permissions, and one behind a link
+// is replaced, not the link; a device or a pipe is written to. Throws Error; a file that was there before is then as it was.
 void write_file(const std::string& path, std::string_view content);
+
+// Throws Error if the target is one of the files that it is made from, by whatever name.
+void refuse_to_overwrite(const std::string& target, std::span<const std::string> inputs);
 
 // Names for the outputs of one run, such that no input's overwrite another's in one folder: the input's name without
 // folder and extension, as in openai-whisper ("talks/a.wav" -> "a"); if an earlier input has taken that, with its

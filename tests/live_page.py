@@ -87,7 +87,7 @@ class Page:
 
 COMMITTED = "[...document.querySelectorAll('.committed')].map(s => s.textContent)"
 TAIL = "[...document.querySelectorAll('.tail')].map(s => s.textContent).join('')"
-STATE = "document.body.dataset.state"
+STATE = "document.body?.dataset.state"  # there is no body until the page has come
 STYLE = "getComputedStyle(%s)['%s']"
 
 

@@ -92,6 +92,7 @@ class Command {
         source_(read_source(text_, arguments.transcribe.language)) {}
 
   int run() {
+    refuse_to_overwrite(arguments_.output.folder, std::vector{audio_});  // new times for subtitles may go into their file
     std::string content;
     const Format format = output_format();
     const AlignedText aligned = align();

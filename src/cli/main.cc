@@ -131,6 +131,7 @@ void end_on_lost_file(int) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // "sotto FILE | head" ends without a word
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is told like a full disk
   std::signal(SIGBUS, end_on_lost_file);
   keep_standard_files_apart();
   try {

@@ -64,6 +64,7 @@ void lay_out_file(const SubtitlesArguments& arguments, const std::vector<Format>
         continue;
       }
       const auto target = std::filesystem::path(arguments.folder) / (name + "." + std::string(extension(format)));
+      refuse_to_overwrite(target.string(), arguments.files);
       write_file(target.lexically_normal().string(), content);
       if (!arguments.quiet) std::fprintf(stderr, "wrote %s\n", target.lexically_normal().c_str());
     }
@@ -158,6 +159,10 @@ int retime_command(const std::vector<std::string>& words) {
   if (!points.empty()) map = through(points);
 
   CueFile file = read_cue_file(path);
+  const std::string end = std::filesystem::path(target).extension().string();
+  if ((end == ".vtt" && !file.vtt) || (end == ".srt" && file.vtt))
+    throw Error(path + (file.vtt ? " is WebVTT and " : " is SRT and ") + target + " is called otherwise; its format stays, so "
+                "give it a name that ends in " + (file.vtt ? ".vtt" : ".srt"));
   const int lost = retime(file, map);
   if (lost > 0) std::fprintf(stderr, "sotto: warning: %d cues would end before the beginning and are left out\n", lost);
   const std::string content = write_cue_file(file, map);

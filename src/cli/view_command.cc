@@ -50,6 +50,7 @@ int view_command(const std::vector<std::string>& written) {
   Transcript transcript = transcripts[0];
   if (audio.empty()) audio = sound_of(transcript, path);
   if (target.empty()) target = path == "-" ? "-" : std::filesystem::path(path).replace_extension(".html").string();
+  refuse_to_overwrite(target, std::vector<std::string>{path, audio});
   transcript.audio = audio;
   ViewSound sound = listen(audio, !link);
   if (link) sound.link = link_to(audio, target == "-" ? "." : std::filesystem::path(target).parent_path().string());

@@ -1,5 +1,6 @@
 // The part of writers.h that deals with files: whole ones, under names of their own.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,16 +26,39 @@ namespace {
   throw Error("cannot write " + path + ": " + what);
 }
 
-// A new file in the folder of another one, removed unless it took the other's place.
+void write_all(int fd, std::string_view content, const std::string& target) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(target, errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// A device or a pipe gets what a file would hold.
+void write_through(const std::string& target, std::string_view content) {
+  const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) fail(target, errno);
+  try {
+    write_all(fd, content, target);
+  } catch (const Error&) {
+    ::close(fd);
+    throw;
+  }
+  if (::close(fd) != 0) fail(target, errno);
+}
+
+// A new file in the folder of another one, removed unless it took the other's place, with whose permissions it comes.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& target) : target_(target) {
+  TemporaryFile(const std::string& target, const struct stat* before) : target_(target) {
     const std::filesystem::path folder = std::filesystem::path(target).parent_path();
     for (int attempt = 0; fd_ < 0; ++attempt) {  // another one's leftover may have the name of ours
       path_ = folder / (".sotto-" + std::to_string(::getpid()) + '-' + std::to_string(attempt) + ".part");
       fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (fd_ < 0 && errno != EEXIST) fail(target_, errno);
     }
+    if (before) ::fchmod(fd_, before->st_mode & 07777);  // where it can't be, those of a new file do
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -43,14 +67,7 @@ class TemporaryFile {
     if (!path_.empty()) ::unlink(path_.c_str());
   }
 
-  void write(std::string_view content) {
-    while (!content.empty()) {
-      const ssize_t written = ::write(fd_, content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(target_, errno);
-      content.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
+  void write(std::string_view content) { write_all(fd_, content, target_); }
 
   void take_place() {
     if (::fsync(fd_) != 0 && errno != EINVAL) fail(target_, errno);  // EINVAL: a file system that can't
@@ -74,9 +91,21 @@ void write_file(const std::string& path, std::string_view content) {
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) fail(path, error.value());
-  TemporaryFile file(path);
+  struct stat before = {};
+  const bool there = ::stat(path.c_str(), &before) == 0;
+  if (there && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode)) return write_through(path, content);
+  const std::filesystem::path behind_links = there ? std::filesystem::canonical(path, error) : std::filesystem::path(path);
+  TemporaryFile file(error ? path : behind_links.string(), there ? &before : nullptr);
   file.write(content);
   file.take_place();
+}
+
+void refuse_to_overwrite(const std::string& target, std::span<const std::string> inputs) {
+  struct stat of_target = {}, of_input = {};
+  if (::stat(target.c_str(), &of_target) != 0 || !S_ISREG(of_target.st_mode)) return;
+  for (const std::string& input : inputs)
+    if (::stat(input.c_str(), &of_input) == 0 && of_input.st_dev == of_target.st_dev && of_input.st_ino == of_target.st_ino)
+      throw Error(target + " would overwrite " + input + ", which it is made from; choose another name or folder");
 }
 
 std::string OutputNames::next(std::string_view audio) {

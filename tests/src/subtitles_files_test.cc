@@ -208,6 +208,14 @@ TEST_CASE("the program: layout from JSON, check, retime") {
   CHECK(run_sotto("retime " + srt + " --fps 25:50 -o " + srt).status == 0);
   CHECK(file_content(srt).find("00:00:00,250 --> 00:00:02,000") != std::string::npos);
   CHECK(run_sotto("retime " + srt).status == 2);
+  CHECK(run_sotto("retime " + srt + " --shift 1 -o " + folder.path() + "/talk.vtt").err.find("its format stays") !=
+        std::string::npos);
+  const std::string named_so = written(folder, "a.srt", file_content(transcript));
+  CHECK(run_sotto("subtitles " + named_so + " -o " + folder.path()).status == 1);
+  CHECK(file_content(named_so) == file_content(transcript));
+  CHECK(run_sotto("view " + transcript + " --audio " + srt + " -o " + transcript).status == 1);
+  CHECK(run_sotto("align " + named_so + " " + srt + " -f srt -o " + named_so).err.find("which it is made from") !=
+        std::string::npos);
   CHECK(run_sotto("check " + transcript).status == 1);
   CHECK(run_sotto("subtitles " + srt).err.find("not a transcript in JSON") != std::string::npos);
   CHECK(run_sotto("a.wav --redo 5-2 " + srt).err.find("ends before it begins") != std::string::npos);

@@ -1,6 +1,7 @@
 #include "src/writers.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -318,6 +319,41 @@ TEST_CASE("files are written whole, into folders that are made, over what was th
   ::umask(mask);
   CHECK(fs::file_size(path) == 0);
   CHECK(fs::status(path).permissions() == fs::perms(0644));  // others may read it, as with any program's output
+}
+
+TEST_CASE("what is written keeps a file's permissions, a link, a device and a pipe as they are") {
+  const Folder folder;
+  const std::string path = folder.path / "a.srt", link = folder.path / "link.srt", pipe = folder.path / "pipe";
+  write_file(path, "first");
+  fs::permissions(path, fs::perms(0600));
+  fs::create_symlink("a.srt", link);
+  write_file(link, "second");
+  CHECK(fs::is_symlink(link));
+  CHECK(content_of(path) == "second");
+  CHECK(fs::status(path).permissions() == fs::perms(0600));
+
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  write_file(pipe, "third");
+  char read[8] = {};
+  CHECK(::read(reader, read, sizeof(read)) == 5);
+  CHECK(std::string(read) == "third");
+  ::close(reader);
+  CHECK(fs::is_fifo(pipe));
+}
+
+TEST_CASE("no output takes the place of what it is made from") {
+  const Folder folder;
+  const std::string path = folder.path / "a.wav", link = folder.path / "b.wav";
+  const std::vector<std::string> inputs = {folder.path / "none.wav", path};
+  refuse_to_overwrite(path, inputs);  // neither is there
+  write_file(path, "sound");
+  fs::create_symlink("a.wav", link);
+  CHECK(holds(message_of([&] { refuse_to_overwrite(path, inputs); }), "which it is made from"));
+  CHECK(holds(message_of([&] { refuse_to_overwrite(link, inputs); }), "which it is made from"));
+  refuse_to_overwrite(folder.path / "c.wav", inputs);
+  refuse_to_overwrite("/dev/null", std::vector<std::string>{"/dev/null"});  // can't be destroyed by writing
 }
 
 TEST_CASE("a file that can't be written is a sentence and leaves nothing half done") {
