@@ -15,6 +15,8 @@ namespace {
 constexpr int kSlot = 0;
 constexpr int kFrame = 2 * kMelHop;                    // samples of an encoder position
 constexpr int64_t kPreRoll = kSampleRate * 2 / 5;      // before a voice is heard: soft onsets
+constexpr int64_t kKeptSilence = kSampleRate * 3;      // what wasn't taken for a voice, and may have been a short word
+constexpr int64_t kVoiceFades = kSampleRate * 3 / 10;  // after a voice, that of it which isn't heard as one
 constexpr int64_t kLookBack = kSampleRate * 3 / 2;     // a shorter pause doesn't end the window
 constexpr double kFull_s = 27;                         // a window that is longer loses its beginning
 constexpr double kEnough_s = 12;                       // a pause after that ends the window
@@ -87,7 +89,8 @@ void Captioner::take_chunk(std::span<const float> chunk, float probability, bool
     if (!more) pass(Goes::to_its_end);
   } else if (!gate_.speaking() && window_.end() - last_voice > kLookBack) {
     if (unpassed) pass(Goes::to_its_end);
-    restart(window_.end() - kPreRoll);
+    const int64_t faded = last_voice > 0 ? last_voice + kVoiceFades : 0;
+    restart(std::max(faded, window_.end() - kKeptSilence));
   }
   if (window_.length_s() >= kFull_s) pass(Goes::on);
 }
@@ -238,7 +241,8 @@ Word Captioner::timed(std::span<const GuessedWord> words, size_t i) const {
   int end = word.last_frame + kWordEnd;
   if (i + 1 < words.size()) end = std::min(end, std::max(words[i + 1].first_frame, word.last_frame + 1));
   Word timed;
-  timed.start_s = std::max(said_until_s_, first_s + word.first_frame * kFrame / double(kSampleRate));
+  const double looked_at_s = first_s + word.first_frame * kFrame / double(kSampleRate);
+  timed.start_s = std::max(said_until_s_, std::min(looked_at_s, heard_s()));  // some look behind the sound
   timed.end_s = std::max(timed.start_s, std::min(heard_s(), first_s + end * kFrame / double(kSampleRate)));
   timed.text = word.text;
   timed.probability = word.probability;

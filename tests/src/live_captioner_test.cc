@@ -56,6 +56,16 @@ TEST_CASE("silence gives nothing, and nothing is encoded in it") {
   CHECK(scene.output.committed == scene.text());
 }
 
+TEST_CASE("a word too short to be taken for a voice is part of what is said soon after it") {
+  LiveScene scene;
+  scene.network().spoken.push_back({" ship", 0.1, 0.17});
+  scene.hear_until(2.4);
+  CHECK(scene.network().n_encoded == 0);
+  scene.speak(2.4, 10);
+  scene.hear_until(8);
+  CHECK(scene.output.committed == scene.text());
+}
+
 TEST_CASE("what was said is context after a short pause, and none after a long one") {
   LiveScene scene;
   const int sot_prev = scene.engine.tokenizer.special().sot_prev;
