@@ -163,6 +163,8 @@ int retime_command(const std::vector<std::string>& words) {
   if ((end == ".vtt" && !file.vtt) || (end == ".srt" && file.vtt))
     throw Error(path + (file.vtt ? " is WebVTT and " : " is SRT and ") + target + " is called otherwise; its format stays, so "
                 "give it a name that ends in " + (file.vtt ? ".vtt" : ".srt"));
+  for (const int line : file.unreadable_lines)
+    std::fprintf(stderr, "sotto: warning: %s:%d: the times can't be read, and stay as they are\n", path.c_str(), line);
   const int lost = retime(file, map);
   if (lost > 0) std::fprintf(stderr, "sotto: warning: %d cues would end before the beginning and are left out\n", lost);
   const std::string content = write_cue_file(file, map);

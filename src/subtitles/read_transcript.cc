@@ -13,28 +13,34 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A value of another type than is expected throws Json::exception.
 double number(const Json& object, const char* key, double otherwise) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+  return found != object.end() && !found->is_null() ? found->get<double>() : otherwise;
 }
 
 std::string text(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  return found != object.end() && !found->is_null() ? found->get<std::string>() : "";
+}
+
+const Json& object(const Json& json) {
+  json.get_ref<const Json::object_t&>();
+  return json;
 }
 
 // Words that couldn't be aligned have no times in some programs' files: they come where the word before them ends.
 Segment segment_of(const Json& json) {
   Segment segment;
-  segment.start_s = number(json, "start", 0);
+  segment.start_s = number(object(json), "start", 0);
   segment.end_s = number(json, "end", segment.start_s);
   segment.text = text(json, "text");
   segment.speaker = text(json, "speaker");
   double at_s = segment.start_s;
   const auto words = json.find("words");
-  if (words == json.end() || !words->is_array()) return segment;
+  if (words == json.end() || words->is_null()) return segment;
   std::string joined;
-  for (const Json& word : *words) joined += text(word, "word");
+  for (const Json& word : words->get_ref<const Json::array_t&>()) joined += text(object(word), "word");
   const bool spaces = strip(joined) == strip(segment.text);  // before each word, as openai-whisper has them
   for (const Json& word : *words) {
     Word& last = segment.words.emplace_back();
@@ -53,7 +59,7 @@ Transcript transcript_of(const Json& json) {
   transcript.device = text(json, "device");
   transcript.language = text(json, "language");
   transcript.duration_s = number(json, "duration", 0);
-  for (const Json& segment : json.at("segments")) {
+  for (const Json& segment : json.at("segments").get_ref<const Json::array_t&>()) {
     transcript.segments.push_back(segment_of(segment));
     transcript.segments.back().id = static_cast<int>(transcript.segments.size()) - 1;
   }
@@ -78,11 +84,9 @@ std::vector<Transcript> read_transcripts(const std::string& path) {
     for (const Json& one : value.is_array() ? value : Json::array({value})) transcripts.push_back(transcript_of(one));
   };
   try {
-    if (Json::accept(content)) {
-      add(content);
-      return transcripts;
-    }
-    for (size_t begin = 0; begin < content.size();) {
+    const bool one_value = Json::accept(content);
+    if (one_value) add(content);
+    for (size_t begin = 0; !one_value && begin < content.size();) {
       const size_t end = std::min(content.find('\n', begin), content.size());
       if (content.find_first_not_of(" \t\r", begin) < end) add(content.substr(begin, end - begin));
       begin = end + 1;
@@ -90,7 +94,7 @@ std::vector<Transcript> read_transcripts(const std::string& path) {
   } catch (const Json::exception&) {
     throw Error(path + " is not a transcript in JSON; sotto FILE -f json --word-timestamps True writes one");
   }
-  if (transcripts.empty()) throw Error(path + " is empty; a transcript in JSON was expected");
+  if (transcripts.empty()) throw Error(path + " holds nothing; a transcript in JSON was expected");
   return transcripts;
 }
 

@@ -208,6 +208,14 @@ TEST_CASE("the program: layout from JSON, check, retime") {
   CHECK(run_sotto("retime " + srt + " --fps 25:50 -o " + srt).status == 0);
   CHECK(file_content(srt).find("00:00:00,250 --> 00:00:02,000") != std::string::npos);
   CHECK(run_sotto("retime " + srt).status == 2);
+  const std::string damaged = written(folder, "damaged.srt", "1\n00:00:01,000 --> 00:00:02,000\nOne.\n\n2\n"
+                                      "00;00;03,000 --> 00;00;04,000\nTwo.\n");
+  CHECK(run_sotto("retime " + damaged + " --shift 1").err.find("damaged.srt:6: the times can't be read") != std::string::npos);
+  for (const std::string wrong : {"{\"segments\":5}", "{\"segments\":[{\"start\":\"a\",\"end\":2,\"text\":\"x\"}]}", "[]",
+                                  "{\"segments\":[7]}", "{\"segments\":[{\"start\":0,\"end\":2,\"text\":5}]}"}) {
+    CAPTURE(wrong);
+    CHECK(run_sotto("subtitles " + written(folder, "wrong.json", wrong) + " -o -").status == 1);
+  }
   CHECK(run_sotto("retime " + srt + " --shift 1 -o " + folder.path() + "/talk.vtt").err.find("its format stays") !=
         std::string::npos);
   const std::string named_so = written(folder, "a.srt", file_content(transcript));
