@@ -218,7 +218,8 @@ int live_command(const std::vector<std::string>& written) {
   LiveArguments arguments;
   if (!parse(written, arguments)) return 0;
   std::optional<LiveOutputs> outputs;  // what can't be written is told before anything else is done
-  if (arguments.evaluate.files.empty()) outputs.emplace(arguments.outputs);
+  if (arguments.evaluate.files.empty())
+    outputs.emplace(arguments.outputs, std::vector{arguments.realtime, arguments.pipe});
   WallClock clock(arguments.speed);
   std::unique_ptr<LiveSource> source;  // first of all, so that what is said while the model loads is kept
   if (arguments.evaluate.files.empty()) source = open_source(arguments, clock);

@@ -14,6 +14,7 @@
 #include "src/live/outputs/server_output.h"
 #include "src/live/outputs/subtitle_output.h"
 #include "src/live/outputs/terminal_output.h"
+#include "src/writers.h"
 
 namespace sotto {
 namespace {
@@ -46,7 +47,8 @@ void add_output_options(CLI::App& app, LiveOutputArguments& arguments) {
   add_subtitle_options(app, arguments.subtitles);
 }
 
-LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments) {
+LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments, std::span<const std::string> inputs) {
+  for (const std::string& target : {arguments.srt, arguments.vtt, arguments.jsonl}) refuse_to_overwrite(target, inputs);
   std::vector<std::unique_ptr<CaptionOutput>> outputs;
   if (!arguments.srt.empty())
     outputs.push_back(std::make_unique<SubtitleOutput>(arguments.srt, Format::srt, arguments.subtitles));

@@ -26,8 +26,9 @@ void add_output_options(CLI::App& app, LiveOutputArguments& arguments);
 // elsewhere, unless JSON goes there.
 class LiveOutputs {
  public:
-  // Opens them all; says where captions are served on standard error. Throws Error for what can't be opened.
-  explicit LiveOutputs(const LiveOutputArguments& arguments);
+  // Opens them all; says where captions are served on standard error. Throws Error for what can't be opened, and for a file
+  // that is one of the inputs, from which captions are made.
+  LiveOutputs(const LiveOutputArguments& arguments, std::span<const std::string> inputs);
 
   CaptionOutput& captions() { return *captions_; }
   void record(std::span<const float> sound);  // as it is heard; tells what goes wrong with it as notices

@@ -82,4 +82,10 @@ TEST_CASE("live captions: outputs that can't be are told before anything else is
     CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') <= 2);
   }
   CHECK(!std::filesystem::exists("x.vtt"));
+  const TemporaryFolder folder;
+  const std::string talk = folder.path() + "/talk.srt";
+  std::filesystem::copy_file("README.md", talk);
+  const std::string before = file_content(talk);
+  CHECK(run_sotto("live --offline --model none --realtime " + talk + " --srt " + folder.path() + "/./talk.srt").status == 1);
+  CHECK(file_content(talk) == before);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -16,12 +15,6 @@ namespace sotto {
 namespace {
 
 constexpr size_t kPage = 4096;  // bytes; where pages are larger, theirs are whole multiples
-
-std::string resolved(const std::string& path) {  // a link stays one: what it points to is written
-  std::error_code ignored;
-  const auto target = std::filesystem::canonical(path, ignored);
-  return target.empty() ? path : target.string();
-}
 
 }  // namespace
 
@@ -35,7 +28,7 @@ GrowingFile::GrowingFile(const std::string& path, std::string_view header, Recor
     fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     regular_ = true;
-    write_file(resolved(path), header);
+    write_file(path, header);
     fd_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     size_ = header.size();
   }
