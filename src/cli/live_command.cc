@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "models/error.h"
 #include "models/languages.h"
 #include "src/cli/arguments.h"
+#include "src/cli/interrupt.h"
 #include "src/cli/live_evaluate.h"
 #include "src/cli/live_outputs.h"
 #include "src/live/kept_sound.h"
@@ -41,18 +40,6 @@ struct LiveArguments {
   LiveOutputArguments outputs;
   bool quiet = false;
 };
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
-
-// The first Ctrl-C asks for the last words, the second one ends the program at once.
-void catch_interrupts() {
-  struct sigaction action = {};
-  if (sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-}
 
 std::string language_written(const std::string& written) {
   return written == "None" || written == "none" || written == "auto" ? "" : std::string(language_code(written));

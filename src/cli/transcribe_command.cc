@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "models/error.h"
+#include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/coverage.h"
 #include "src/subtitles/layout.h"
@@ -26,19 +25,6 @@
 
 namespace sotto {
 namespace {
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
-
-// The first Ctrl-C asks for an end after the current step, the second one ends the program at once. Who started the
-// program deaf to Ctrl-C, as a shell's & and nohup do, wants it to stay so.
-void catch_interrupts() {
-  struct sigaction action = {};
-  if (sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-}
 
 // Whatever file it happens at, it isn't that file's fault, and the next one would fare no better.
 struct OutputLost : Error {
