@@ -43,8 +43,4 @@ std::optional<Arguments> parse_arguments(const std::vector<std::string>& written
 // The same for `sotto align`. files: the sound, then the text; output.folder: the file to write, "-": standard output.
 std::optional<Arguments> parse_align_arguments(const std::vector<std::string>& written);
 
-// Brings each option to the form that one parser reads: '_' in a name becomes '-', and a yes-or-no option gets its
-// value attached ("--fp16 False" and "--no-vad" become "--fp16=False" and "--vad=False").
-std::vector<std::string> normalised(const std::vector<std::string>& written);
-
 }  // namespace sotto

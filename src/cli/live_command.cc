@@ -14,7 +14,7 @@
 #include "models/catalog.h"
 #include "models/error.h"
 #include "models/languages.h"
-#include "src/cli/arguments.h"
+#include "src/cli/argument_values.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/live_evaluate.h"
 #include "src/cli/live_outputs.h"

@@ -7,7 +7,7 @@
 
 #include "models/error.h"
 #include "models/languages.h"
-#include "src/cli/arguments.h"
+#include "src/cli/argument_values.h"
 #include "src/cli/subtitle_options.h"
 #include "src/subtitles/check.h"
 #include "src/subtitles/layout.h"

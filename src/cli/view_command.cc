@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "models/error.h"
-#include "src/cli/arguments.h"
+#include "src/cli/argument_values.h"
 #include "src/subtitles/read_transcript.h"
 #include "src/view/view.h"
 #include "src/writers.h"
