@@ -1,6 +1,7 @@
 #include "kernels/cpu/encoder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace sotto::cpu {
@@ -9,6 +10,14 @@ namespace {
 constexpr int kHiddenPart = 512;  // columns of a feed-forward layer's middle that a block of rows has at once
 constexpr int kGap = 16;           // floats between rows, which else were a power of 2 apart
 constexpr int kLeastRows = 48;    // a multiple of the row tile and of any vector
+
+// Runs work and adds its time to a part's: some hundred times in a window, below 0.1 % of it.
+template <class Work>
+void timed(PartSeconds& seconds, EncoderPart part, const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  seconds[size_t(part)] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // Where blocks of rows start: large ones first, since each reads all weights, and small ones at the end, so that no
 // thread waits long for another.
@@ -101,7 +110,15 @@ Operand Encoder::operand(Type type, View x, int rows, int width, Range range, co
   return out.operand(type, width);
 }
 
+PartSeconds Encoder::part_seconds() const {
+  PartSeconds sums = {};
+  for (const Scratch& scratch : scratch_)
+    for (size_t i = 0; i < sums.size(); i++) sums[i] += scratch.seconds[i];
+  return sums;
+}
+
 void Encoder::run(const float* mel, const HeadKv& cross, float* out) {
+  for (Scratch& scratch : scratch_) scratch.seconds = {};
   convolve(mel);
   for (int layer = 0; layer < model_.dims.encoder_layers; layer++) {
     for_blocks(position_blocks_, [&](int first, int rows, const Scratch& scratch) {
@@ -123,22 +140,26 @@ void Encoder::convolve(const float* mel) {
   const Type type = model_.conv2.type;
   for_blocks(frame_blocks_, [&](int first, int rows, const Scratch& scratch) {
     const View c = {scratch.hidden.data(), width_};
-    product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu, c);
+    timed(scratch.seconds, EncoderPart::convolutions, [&] {
+      product(model_.conv1, {mel_ + first * bins, bins * 4, nullptr}, rows, Epilogue::gelu, c);
+    });
     Rows to = conv1_.rows(type, {}, 1 + first, rows, width_);
     to.x = c.x;
     to.x_stride = c.stride;
-    kernels_.operand[int(type)](to, Range::gelu);
+    timed(scratch.seconds, EncoderPart::operands, [&] { kernels_.operand[int(type)](to, Range::gelu); });
   });
   for_blocks(position_blocks_, [&](int first, int rows, const Scratch& scratch) {
     const Rows from = conv1_.rows(type, {}, 2 * first, 0, width_);
     Product conv2 = product_of(model_.conv2, {from.out, 2 * from.out_stride, from.scale}, rows, Epilogue::gelu,
                                row_of(x_, first), kernels_.panel);
     conv2.a_scale_stride = 2 * scales_of(width_);
-    kernels_.product[int(type)](conv2);
-    for (int r = first; r < first + rows; r++) {
-      const float* position = model_.encoder_positions + int64_t(r) * width_;
-      for (int i = 0; i < width_; i++) row_of(x_, r).x[i] += position[i];
-    }
+    timed(scratch.seconds, EncoderPart::convolutions, [&] {
+      kernels_.product[int(type)](conv2);
+      for (int r = first; r < first + rows; r++) {
+        const float* position = model_.encoder_positions + int64_t(r) * width_;
+        for (int i = 0; i < width_; i++) row_of(x_, r).x[i] += position[i];
+      }
+    });
     project(0, first, rows, scratch);
   });
 }
@@ -147,12 +168,15 @@ void Encoder::convolve(const float* mel) {
 void Encoder::project(int layer, int first, int rows, const Scratch& scratch) const {
   const PackedEncoderBlock& block = model_.encoder[layer];
   const Type type = block.qkv.type;
-  norm(block.attn_ln, type, row_of(x_, first), rows, scratch.normed);
+  timed(scratch.seconds, EncoderPart::operands,
+        [&] { norm(block.attn_ln, type, row_of(x_, first), rows, scratch.normed); });
   const Operand a = scratch.normed.operand(type, width_);
   const View kv = {scratch.hidden.data(), 2 * width_ + kGap};
-  product(block.qkv, a, rows, Epilogue::store, row_of(q_, first), 0, width_);
-  product(block.qkv, a, rows, Epilogue::store, {kv.x - width_, kv.stride}, width_, 3 * width_);
-  kv_.write(kernels_, layer % 2, kv, first, rows);
+  timed(scratch.seconds, EncoderPart::qkv, [&] {
+    product(block.qkv, a, rows, Epilogue::store, row_of(q_, first), 0, width_);
+    product(block.qkv, a, rows, Epilogue::store, {kv.x - width_, kv.stride}, width_, 3 * width_);
+  });
+  timed(scratch.seconds, EncoderPart::packing, [&] { kv_.write(kernels_, layer % 2, kv, first, rows); });
 }
 
 // x += attention of these rows over all.
@@ -165,10 +189,12 @@ void Encoder::attend(int layer, int first, int rows, const Scratch& scratch) con
     const bool last = head + 1 == model_.dims.heads;
     one.next_k = last ? block.out.b : kv_.keys(layer % 2, head + 1);
     one.next_v = last ? block.out.b : kv_.values(layer % 2, head + 1);
-    kernels_.attention[int(kv_.type)](one);
+    timed(scratch.seconds, EncoderPart::attention, [&] { kernels_.attention[int(kv_.type)](one); });
   }
-  const Operand a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed);
-  product(block.out, a, rows, Epilogue::add, row_of(x_, first));
+  Operand a;
+  timed(scratch.seconds, EncoderPart::operands,
+        [&] { a = operand(block.out.type, attended, rows, width_, Range::symmetric, scratch.normed); });
+  timed(scratch.seconds, EncoderPart::output, [&] { product(block.out, a, rows, Epilogue::add, row_of(x_, first)); });
 }
 
 // The middle of the layer is never there as a whole: a part of it is computed and used up in the second cache.
@@ -176,11 +202,16 @@ void Encoder::feed_forward(int layer, int first, int rows, const Scratch& scratc
   const PackedEncoderBlock& block = model_.encoder[layer];
   const View x = row_of(x_, first), hidden = {scratch.hidden.data(), kHiddenPart + kGap};
   const Type type = block.fc2.type;
-  norm(block.mlp_ln, block.fc1.type, x, rows, scratch.normed);
+  timed(scratch.seconds, EncoderPart::operands,
+        [&] { norm(block.mlp_ln, block.fc1.type, x, rows, scratch.normed); });
   for (int part = 0; part < 4 * width_; part += kHiddenPart) {
-    product(block.fc1, scratch.normed.operand(block.fc1.type, width_), rows, Epilogue::gelu,
-            {hidden.x - part, hidden.stride}, part, part + kHiddenPart);
-    const Operand a = operand(type, hidden, rows, kHiddenPart, Range::gelu, scratch.hidden_operand);
+    timed(scratch.seconds, EncoderPart::fc1, [&] {
+      product(block.fc1, scratch.normed.operand(block.fc1.type, width_), rows, Epilogue::gelu,
+              {hidden.x - part, hidden.stride}, part, part + kHiddenPart);
+    });
+    Operand a;
+    timed(scratch.seconds, EncoderPart::operands,
+          [&] { a = operand(type, hidden, rows, kHiddenPart, Range::gelu, scratch.hidden_operand); });
     Product fc2 = product_of(block.fc2, a, rows, Epilogue::add, x, kernels_.panel);
     fc2.a_scale_stride = scales_of(kHiddenPart);
     fc2.groups = kHiddenPart / values_per_group(type);
@@ -190,7 +221,7 @@ void Encoder::feed_forward(int layer, int first, int rows, const Scratch& scratc
       fc2.b_start += part / kScaled * fc2.b_stride;
     }
     if (part > 0) fc2.bias = nullptr;
-    kernels_.product[int(type)](fc2);
+    timed(scratch.seconds, EncoderPart::fc2, [&] { kernels_.product[int(type)](fc2); });
   }
 }
 
@@ -198,13 +229,17 @@ void Encoder::write_cross(int first, int rows, const Scratch& scratch, const Hea
   Rows last = scratch.normed.rows(Type::f32, row_of(x_, first), 0, rows, width_);
   last.out = out + first * width_;
   last.out_stride = width_ * 4;
-  kernels_.norm[int(Type::f32)](last, model_.encoder_ln.weight, model_.encoder_ln.bias);
   const Type type = model_.types.encoder;
-  const Operand a = operand(type, {out + first * width_, width_}, rows, width_, Range::symmetric, scratch.normed);
+  Operand a;
+  timed(scratch.seconds, EncoderPart::operands, [&] {
+    kernels_.norm[int(Type::f32)](last, model_.encoder_ln.weight, model_.encoder_ln.bias);
+    a = operand(type, {out + first * width_, width_}, rows, width_, Range::symmetric, scratch.normed);
+  });
   const View kv = {scratch.hidden.data(), 2 * width_ + kGap};
   for (int layer = 0; layer < model_.dims.decoder_layers; layer++) {
-    product(model_.decoder[layer].cross_kv, a, rows, Epilogue::store, kv);
-    cross.write(kernels_, layer, kv, first, rows);
+    timed(scratch.seconds, EncoderPart::cross_kv,
+          [&] { product(model_.decoder[layer].cross_kv, a, rows, Epilogue::store, kv); });
+    timed(scratch.seconds, EncoderPart::packing, [&] { cross.write(kernels_, layer, kv, first, rows); });
   }
 }
 

@@ -5,6 +5,7 @@
 // and only the keys and values of l are shared. Two sets of keys and values take turns.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "kernels/cpu/operand.h"
@@ -30,6 +31,11 @@ class HeadKv {
   Buffer<char> data_;
 };
 
+// What a window's time goes to. operands: LayerNorm, and rows rounded to what products want.
+enum class EncoderPart : uint8_t { convolutions, qkv, attention, output, fc1, fc2, cross_kv, packing, operands };
+constexpr int kEncoderParts = 9;
+using PartSeconds = std::array<double, kEncoderParts>;
+
 class Encoder {
  public:
   Encoder(const PackedModel& model, const Kernels& kernels, Team& team);
@@ -37,10 +43,14 @@ class Encoder {
   // mel: [3000][mel_bins]. out: [1500][width].
   void run(const float* mel, const HeadKv& cross, float* out);
 
+  // Of the last run, all threads together: what they wait for each other isn't in it.
+  PartSeconds part_seconds() const;
+
  private:
   struct Scratch {  // of one thread, for one block of rows
     OperandBuffer normed, hidden_operand;
     Buffer<float> hidden;
+    mutable PartSeconds seconds = {};
   };
 
   void convolve(const float* mel);

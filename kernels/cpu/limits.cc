@@ -64,21 +64,40 @@ Limits measure_limits(const Kernels& kernels, Team& team) {
   return limits;
 }
 
-Work encoder_work(const Dims& dims, const Types& types) {
+Work encoder_part_work(const Dims& dims, const Types& types, EncoderPart part) {
   Work work;
-  const double positions = kAudioContext, width = dims.width;
-  work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * width;
-  work.ops[int(types.encoder)] += 2 * positions * 3 * width * width;
-  work.ops[int(types.first_attention)] += 2 * positions * 4 * width_squared(dims);
-  work.ops[int(types.encoder)] += (dims.encoder_layers * 12 - 4) * 2 * positions * width_squared(dims);
-  work.ops[int(types.encoder_kv)] += dims.encoder_layers * 4 * positions * positions * width;
+  const double positions = kAudioContext, later = dims.encoder_layers - 1;
+  const double square = 2 * positions * width_squared(dims);  // of a matrix [width][width]
+  const auto of_attention = [&](int matrices) {  // beside attention, where the first layer has a type of its own
+    work.ops[int(types.first_attention)] += matrices * square;
+    work.ops[int(types.encoder)] += later * matrices * square;
+  };
+  switch (part) {
+    case EncoderPart::convolutions:
+      work.ops[int(Type::f32)] += 2 * kMelFrames * 3.0 * dims.mel_bins * dims.width;
+      work.ops[int(types.encoder)] += 3 * square;
+      break;
+    case EncoderPart::qkv: of_attention(3); break;
+    case EncoderPart::attention:
+      work.ops[int(types.encoder_kv)] += dims.encoder_layers * 4 * positions * positions * dims.width;
+      break;
+    case EncoderPart::output: of_attention(1); break;
+    case EncoderPart::fc1:
+    case EncoderPart::fc2: work.ops[int(types.encoder)] += dims.encoder_layers * 4 * square; break;
+    case EncoderPart::cross_kv: work.ops[int(types.encoder)] += dims.decoder_layers * 2 * square; break;
+    case EncoderPart::packing:
+    case EncoderPart::operands: break;
+  }
   return work;
 }
 
-Work cross_kv_work(const Dims& dims, const Types& types) {
-  Work work;
-  work.ops[int(types.encoder)] += dims.decoder_layers * 2.0 * kAudioContext * 2 * width_squared(dims);
-  return work;
+Work encoder_work(const Dims& dims, const Types& types) {
+  Work all;
+  for (int part = 0; part < kEncoderParts; part++) {
+    const Work work = encoder_part_work(dims, types, EncoderPart(part));
+    for (int type = 0; type < kTypes; type++) all.ops[type] += work.ops[type];
+  }
+  return all;
 }
 
 namespace {

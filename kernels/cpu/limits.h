@@ -2,6 +2,7 @@
 // limit that a stage reaches.
 #pragma once
 
+#include "kernels/cpu/encoder.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/packed_model.h"
 #include "kernels/team.h"
@@ -21,8 +22,9 @@ struct Work {
   double bytes = 0;  // that must come from memory: weights and K/V
 };
 
-Work encoder_work(const Dims& dims, const Types& types);  // of one window, its cross K/V left out
-Work cross_kv_work(const Dims& dims, const Types& types);
+// Of one window.
+Work encoder_work(const Dims& dims, const Types& types);  // with its cross K/V
+Work encoder_part_work(const Dims& dims, const Types& types, EncoderPart part);  // multiplications alone
 // One step of `windows` windows with `rows` rows each, which have `shared` positions of their past in common, and then
 // `own` of their own.
 Work step_work(const Dims& dims, const Types& types, int windows, int rows, int shared, int own);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/encoder.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/limits.h"
 #include "kernels/cuda/roofline.h"
@@ -49,6 +50,7 @@ struct Stage {
   double seconds;        // best of all rounds
   double least_seconds;  // by the limits
   cpu::Work work;
+  std::vector<Stage> parts = {};
 };
 
 // Runs the stages of one network with its threads.
@@ -136,6 +138,32 @@ class Bench {
   std::vector<int> slots_;
 };
 
+constexpr const char* kPartNames[cpu::kEncoderParts] = {
+    "convolutions", "queries, keys, values", "attention", "output", "fc1, GELU", "fc2", "cross K/V", "packing of K/V",
+    "LayerNorm, operands"};
+
+// Seconds of one thread, the mean of all; of each part the best of all rounds.
+cpu::PartSeconds encoder_part_seconds(const BenchArguments& arguments, std::shared_ptr<const Weights> weights,
+                                      int threads) {
+  Team team(threads);
+  const cpu::Kernels& kernels = cpu::choose_kernels(arguments.network.isa);
+  const cpu::PackedModel model =
+      cpu::pack_model(weights, kernels, cpu::precision_named(arguments.network.precision, kernels), team);
+  const Dims dims = model.dims;
+  cpu::Encoder encoder(model, kernels, team);
+  const cpu::HeadKv cross(dims.decoder_layers, dims.heads, model.types.cross_kv);
+  const std::vector<float> mel(int64_t(kMelFrames) * dims.mel_bins, 0.1f);
+  std::vector<float> encoded(int64_t(kAudioContext) * dims.width);
+  cpu::PartSeconds best;
+  best.fill(1e9);
+  for (int round = 0; round < arguments.rounds; round++) {
+    encoder.run(mel.data(), cross, encoded.data());
+    const cpu::PartSeconds seconds = encoder.part_seconds();
+    for (size_t i = 0; i < best.size(); i++) best[i] = std::min(best[i], seconds[i] / threads);
+  }
+  return best;
+}
+
 std::vector<Stage> run_stages(const BenchArguments& arguments, std::shared_ptr<const Weights> weights,
                               const cpu::Types& types, const cpu::Limits& limits, int threads) {
   const Dims dims = weights->dims;
@@ -144,10 +172,12 @@ std::vector<Stage> run_stages(const BenchArguments& arguments, std::shared_ptr<c
   const auto add = [&](const std::string& name, int windows, double seconds, const cpu::Work& work) {
     stages.push_back({name, threads, windows, seconds, cpu::least_seconds(work, limits), work});
   };
-  cpu::Work encoding = cpu::encoder_work(dims, types);
-  const cpu::Work cross = cpu::cross_kv_work(dims, types);
-  for (int type = 0; type < cpu::kTypes; type++) encoding.ops[type] += cross.ops[type];
-  add("encode a window, with cross K/V", 1, bench.encode_seconds(1), encoding);
+  add("encode a window, with cross K/V", 1, bench.encode_seconds(1), cpu::encoder_work(dims, types));
+  const cpu::PartSeconds parts = encoder_part_seconds(arguments, weights, threads);
+  for (int part = 0; part < cpu::kEncoderParts; part++) {
+    const cpu::Work work = cpu::encoder_part_work(dims, types, cpu::EncoderPart(part));
+    stages[0].parts.push_back({kPartNames[part], threads, 1, parts[part], cpu::least_seconds(work, limits), work});
+  }
   std::vector<int> row_counts = {1};
   if (arguments.beam_size > 1) row_counts.push_back(arguments.beam_size);
   for (const int windows : arguments.batches) {
@@ -179,6 +209,7 @@ json json_of(const Stage& stage) {
   row["mb"] = stage.work.bytes / 1e6;
   for (int type = 0; type < cpu::kTypes; type++)
     if (stage.work.ops[type] > 0) row["gop"][kTypeNames[type]] = stage.work.ops[type] / 1e9;
+  for (const Stage& part : stage.parts) row["parts"].push_back(json_of(part));
   return row;
 }
 
@@ -194,12 +225,18 @@ void print_limits(const cpu::Limits& limits, int threads) {
   std::printf(" %9.1f\n", limits.read / 1e9);
 }
 
-void print_stage(const Stage& stage) {
+void print_stage(const Stage& stage, const char* indent = "") {
   double ops = 0;
   for (const double of_type : stage.work.ops) ops += of_type;
-  std::printf("%-34s %7d %9.2f %9.2f %9.2f %6.0f%% %8.2f %8.1f\n", stage.name.c_str(), stage.threads, stage.seconds * 1e3,
-              stage.seconds * 1e3 / stage.windows, stage.least_seconds * 1e3, 100 * stage.least_seconds / stage.seconds,
-              ops / 1e9, stage.work.bytes / 1e6);
+  std::printf("%-34s %7d %9.2f %9.2f ", (indent + stage.name).c_str(), stage.threads, stage.seconds * 1e3,
+              stage.seconds * 1e3 / stage.windows);
+  if (stage.least_seconds > 0) {
+    std::printf("%9.2f %6.0f%% %8.2f %8.1f\n", stage.least_seconds * 1e3, 100 * stage.least_seconds / stage.seconds,
+                ops / 1e9, stage.work.bytes / 1e6);
+  } else {
+    std::printf("%9s %7s\n", "-", "-");
+  }
+  for (const Stage& part : stage.parts) print_stage(part, "  ");
 }
 
 void bench_stages(const BenchArguments& arguments) {

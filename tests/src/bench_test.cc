@@ -28,6 +28,16 @@ TEST_CASE("sotto bench gives each stage's time and its share of the limit") {
   for (const json& stage : report["stages"]) CHECK(stage["ms"] > 0);
   // 21.2 + 13.8 + 1.9 + 3.5 G operations of tiny's encoder, by hand from its shapes.
   const json& ops = report["stages"][0]["gop"];
+  const json& parts = report["stages"][0]["parts"];
+  REQUIRE(parts.size() == 9);
+  double part_ops = 0, all_ops = 0;
+  for (const json& part : parts) {
+    CHECK(part["ms"] > 0);
+    if (part.contains("gop"))
+      for (const json& of_type : part["gop"]) part_ops += of_type.get<double>();
+  }
+  for (const json& of_type : ops) all_ops += of_type.get<double>();
+  CHECK(part_ops == doctest::Approx(all_ops));
   CHECK(ops["f32"].get<double>() + ops["int8"].get<double>() == doctest::Approx(40.5).epsilon(0.01));
 
   const Ran batches = run_sotto("bench -m " + *model +
