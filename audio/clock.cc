@@ -28,9 +28,9 @@ void WallClock::wait_until(double time_s) {
   waited_s_ += now_s() - before_s;
 }
 
-ComputingClock::ComputingClock(int threads) : threads_(threads), start_s_(processor_time_s()) {}
+ComputingClock::ComputingClock(int threads, double speed) : per_s_(speed / threads), start_s_(processor_time_s()) {}
 
-double ComputingClock::now_s() const { return waited_s_ + (processor_time_s() - start_s_) / threads_; }
+double ComputingClock::now_s() const { return waited_s_ + (processor_time_s() - start_s_) * per_s_; }
 
 void ComputingClock::wait_until(double time_s) {
   const double left_s = time_s - now_s();

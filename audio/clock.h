@@ -28,13 +28,13 @@ class WallClock : public Clock {
 // a user waits for is told by WallClock alone.
 class ComputingClock : public Clock {
  public:
-  explicit ComputingClock(int threads);
+  explicit ComputingClock(int threads, double speed = 1);  // speed: of the sound, as that of WallClock
   double now_s() const override;
   void wait_until(double time_s) override;
   double waited_s() const override { return waited_s_; }
 
  private:
-  int threads_;
+  double per_s_;  // of processor time
   double start_s_, waited_s_ = 0;
 };
 

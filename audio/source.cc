@@ -139,12 +139,11 @@ int Source::open_only_once(AVFormatContext* context, AVIOContext** io, const cha
   auto* self = static_cast<Source*>(context->opaque);
   if (self->opened_once_) return AVERROR(EACCES);
   self->opened_once_ = true;
-  const int rc = self->open_io_(context, io, url, flags, options);
-  if (rc < 0 || self->regular_file_) return rc;
-  avio_r8(*io);
-  self->empty_ = avio_feof(*io) && !(*io)->error;
-  if (!self->empty_) avio_seek(*io, 0, SEEK_SET);  // within what is buffered
-  return rc;
+  return self->open_io_(context, io, url, flags, options);
+}
+
+void Source::refuse_interrupted() const {
+  if (stop_ && *stop_) throw Error(name_ + ": reading was interrupted");
 }
 
 void Source::open(const std::string& url, const DecodeOptions& options) {
@@ -158,6 +157,11 @@ void Source::open(const std::string& url, const DecodeOptions& options) {
     context->opaque = this;
     open_io_ = context->io_open;
     context->io_open = &Source::open_only_once;
+    if (!regular_file_) {
+      pipe_ = std::make_unique<PipeInput>(path_, name_, stop_);
+      context->pb = pipe_->io();
+      opened_once_ = true;
+    }
   } else {
     av_dict_set(&settings, "protocol_whitelist", kUrlProtocols, 0);
   }
@@ -179,6 +183,7 @@ void Source::open(const std::string& url, const DecodeOptions& options) {
   // Of headerless sound all is known, and a pipe would have to bring half a second of it first. A failure shows as a stream
   // without parameters.
   if (options.raw.empty() || regular_file_) avformat_find_stream_info(context, nullptr);
+  refuse_interrupted();
 }
 
 // MP4 and its kin say where the sound lies in an index. Behind the sound it comes too late for what can't go back.
@@ -204,8 +209,8 @@ void Source::refuse_url(int code) const {
 }
 
 void Source::refuse_unopened(int code, const DecodeOptions& options) const {
-  if (code == AVERROR_EXIT) throw Error(name_ + ": reading was interrupted");
-  if (empty_) throw Error(name_ + " is empty");
+  refuse_interrupted();
+  if (pipe_ && pipe_->empty()) throw Error(name_ + " is empty");
   if (!local_ && code != AVERROR_INVALIDDATA) refuse_url(code);
   if (code != AVERROR_INVALIDDATA && code != AVERROR_EOF && code != AVERROR(EINVAL)) {
     throw Error(name_ + " can't be opened: " + av::error_text(code));
@@ -295,7 +300,7 @@ bool Source::send_packet() {
     const int rc = av_read_frame(format_.get(), packet_.get());
     if (rc == AVERROR(EAGAIN)) continue;
     if (rc < 0) {
-      if (rc == AVERROR_EXIT) throw Error(name_ + ": reading was interrupted");
+      refuse_interrupted();
       if (rc != AVERROR_EOF) read_error_ = rc;
       draining_ = true;
       return avcodec_send_packet(codec_.get(), nullptr) >= 0;

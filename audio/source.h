@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "audio/av.h"
 #include "audio/decode.h"
+#include "audio/pipe_input.h"
 
 namespace sotto {
 
@@ -52,6 +54,7 @@ class Source {
   void note_damage();
   void note_first(const AVFrame& frame);
   static int interrupted(void* self);
+  void refuse_interrupted() const;
   static int open_only_once(AVFormatContext* context, AVIOContext** io, const char* url, int flags,
                             AVDictionary** options);
 
@@ -60,8 +63,8 @@ class Source {
   bool regular_file_ = false;
   bool local_ = true;
   bool opened_once_ = false;
-  bool empty_ = false;  // nothing came out of a pipe or device
   int (*open_io_)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) = nullptr;
+  std::unique_ptr<PipeInput> pipe_;  // null: a regular file, or a URL
   av::Format format_;
   av::Codec codec_;
   av::Packet packet_;

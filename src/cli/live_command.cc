@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@
 
 namespace sotto {
 namespace {
+
+constexpr int kInterrupted = 130;  // status, as a shell tells it of a program that Ctrl-C ended
 
 struct LiveArguments {
   std::string model = "base";
@@ -84,6 +87,12 @@ void add_commit(CLI::App& app, LiveArguments& arguments) {
   milliseconds("--stable-ms", live.commit.stable_ms, "... if they were said the same while so much sound came in");
   milliseconds("--doubt-ms", live.commit.doubt_ms, "... while so much came in, where a part of the word isn't probable");
   milliseconds("--sure-ms", live.commit.sure_ms, "... or, whatever was said before, so long before its end");
+  app.add_option_function<int>(
+         "--pass-ms",
+         [&live](const int& ms) { live.chunks_a_pass = std::max(1, (ms * kSampleRate / 1000 + kVadChunk / 2) / kVadChunk); },
+         "sound between two looks at it (384)")
+      ->check(CLI::Range(100, 5000))
+      ->group(group);
   app.add_option("--pause-ms", live.gate.pause_ms, "silence that ends an utterance, and commits all of it")
       ->check(CLI::Range(100, 5000))
       ->capture_default_str()
@@ -114,7 +123,7 @@ void add_source(CLI::App& app, LiveArguments& arguments) {
   app.add_option("--realtime", arguments.realtime, "a file, played as fast as it was spoken")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--speed", arguments.speed, "... or so many times as fast (1)")
+  app.add_option("--speed", arguments.speed, "... or so many times as fast, also with --evaluate (1)")
       ->check(CLI::Range(0.1, 1000.0))
       ->group(group);
 }
@@ -199,11 +208,9 @@ void refine(const LiveArguments& arguments, Engine& live, const KeptSound& kept)
     if (const std::string line = terminal_line(segment); !line.empty()) std::printf("%s\n", line.c_str());
 }
 
-}  // namespace
-
-int live_command(const std::vector<std::string>& written) {
-  LiveArguments arguments;
-  if (!parse(written, arguments)) return 0;
+// That somebody ends it is how a session ends: status 0. It is 130 where nothing was heard yet, because the model was still
+// on its way, and where figures would not be of all that was to be measured. hearing: set once all is there.
+int run(LiveArguments& arguments, bool& hearing) {
   std::optional<LiveOutputs> outputs;  // what can't be written is told before anything else is done
   if (arguments.evaluate.files.empty())
     outputs.emplace(arguments.outputs, std::vector{arguments.realtime, arguments.pipe});
@@ -218,11 +225,13 @@ int live_command(const std::vector<std::string>& written) {
   if (!arguments.quiet)
     std::fprintf(stderr, "sotto " SOTTO_VERSION ": %s on %s\n", engine.weights->name.c_str(),
                  engine.network->description().c_str());
+  hearing = true;
   if (!source) {
-    evaluate_live(arguments.evaluate, engine, arguments.live, arguments.network, locate_vad(arguments.fetch));
-    return 0;
+    arguments.evaluate.speed = arguments.speed;
+    return evaluate_live(arguments.evaluate, engine, arguments.live, arguments.network, locate_vad(arguments.fetch))
+               ? 0
+               : kInterrupted;
   }
-  catch_interrupts();
   std::optional<KeptSound> kept;
   if (arguments.refine) kept.emplace();
   LiveListener listener;
@@ -242,6 +251,23 @@ int live_command(const std::vector<std::string>& written) {
   if (kept) refine(arguments, engine, *kept);
   if (trouble) throw *trouble;
   return 0;
+}
+
+}  // namespace
+
+int live_command(const std::vector<std::string>& written) {
+  LiveArguments arguments;
+  if (!parse(written, arguments)) return 0;
+  catch_interrupts({SIGINT, SIGTERM, SIGHUP});
+  arguments.decoding.stop = &interrupted;
+  arguments.fetch.stop = &interrupted;
+  bool hearing = false;
+  try {
+    return run(arguments, hearing);
+  } catch (const Error&) {
+    if (hearing || !interrupted) throw;
+    return kInterrupted;
+  }
 }
 
 }  // namespace sotto

@@ -9,6 +9,7 @@
 
 #include "kernels/team.h"
 #include "models/error.h"
+#include "src/cli/interrupt.h"
 #include "src/live/evaluate.h"
 #include "src/live/reference.h"
 #include "src/subtitles/read_transcript.h"
@@ -37,6 +38,8 @@ class Discarded : public CaptionOutput {
   std::FILE* file_;
 };
 
+bool stopped() { return interrupted; }
+
 // Transcripts of the files, at the quality that `sotto FILE` has.
 class FileMode {
  public:
@@ -56,7 +59,9 @@ class FileMode {
     if (!engine_)
       engine_.emplace(Engine{weights_, Tokenizer(weights_->dims.vocabulary), open_network(weights_, network_),
                              std::make_unique<Vad>(vad_path_)});
-    return transcribe(*engine_, {path, {}}, options_, {});
+    Listener listener;
+    listener.stopped = stopped;
+    return transcribe(*engine_, {path, {}}, options_, listener);
   }
 
  private:
@@ -104,7 +109,7 @@ void add_evaluate_options(CLI::App& app, EvaluateArguments& arguments) {
   app.add_flag("--texts", arguments.texts, "what the captions said, too, on standard error")->group(group);
 }
 
-void evaluate_live(const EvaluateArguments& arguments, Engine& engine, const LiveOptions& options,
+bool evaluate_live(const EvaluateArguments& arguments, Engine& engine, const LiveOptions& options,
                    const NetworkOptions& network, const std::string& vad_path) {
   FileMode file_mode(arguments, engine.weights, network, options.text, vad_path);
   Discarded output;
@@ -112,16 +117,18 @@ void evaluate_live(const EvaluateArguments& arguments, Engine& engine, const Liv
   if (!arguments.as_json) std::fputs(figures_head().c_str(), stdout);
   for (const std::string& path : arguments.files) {
     const Transcript transcript = file_mode.of(path);
+    if (interrupted) return false;
     EvaluatedClip clip{path, reference_of(path, arguments.reference), word_times_of(path, arguments.word_times),
                        transcript.text()};
     if (clip.timed_words.empty()) clip.timed_words = words_of(transcript);
     std::unique_ptr<Clock> clock;
     if (arguments.clock == "wall")
-      clock = std::make_unique<WallClock>();
+      clock = std::make_unique<WallClock>(arguments.speed);
     else
-      clock = std::make_unique<ComputingClock>(network.threads > 0 ? network.threads : default_threads());
+      clock = std::make_unique<ComputingClock>(network.threads > 0 ? network.threads : default_threads(), arguments.speed);
     engine.vad->reset();
-    const LiveFigures figures = evaluate_clip(engine, clip, options, *clock, output);
+    const LiveFigures figures = evaluate_clip(engine, clip, options, *clock, output, stopped);
+    if (interrupted) return false;
     all.add(figures);
     if (!arguments.as_json)
       std::fputs(figures_line(std::filesystem::path(path).filename().string(), figures).c_str(), stdout);
@@ -129,6 +136,7 @@ void evaluate_live(const EvaluateArguments& arguments, Engine& engine, const Liv
     if (arguments.texts) std::fprintf(stderr, "%s\t%s\n", path.c_str(), figures.text.c_str());
   }
   std::fputs(arguments.as_json ? figures_json(all).c_str() : figures_line("all", all).c_str(), stdout);
+  return true;
 }
 
 }  // namespace sotto

@@ -66,12 +66,14 @@ void Captioner::hear(std::span<const float> samples, const std::function<double(
   const auto whole = std::span(waiting_).first(waiting_.size() / kVadChunk * kVadChunk);
   const std::vector<float> probabilities = listen_(whole);
   for (size_t i = 0; i < probabilities.size(); ++i) {
-    const bool more = whole.size() - (i + 1) * kVadChunk >= kBacklog;
-    take_chunk(whole.subspan(i * kVadChunk, kVadChunk), probabilities[i], more);
+    const size_t left = probabilities.size() - (i + 1);
+    take_chunk(whole.subspan(i * kVadChunk, kVadChunk), probabilities[i], left * kVadChunk >= kBacklog);
+    const auto chunks = static_cast<size_t>(gate_.position() / kVadChunk);
+    const size_t every = options_.chunks_a_pass;
+    const bool due = chunks % every == 0 && left < every;  // else sound is here that another one is due after
+    if (due && gate_.speaking() && passed_ < window_.end()) pass(Goes::on);
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + std::ssize(whole));
-  const double new_s = static_cast<double>(window_.end() - std::max(passed_, window_.first())) / kSampleRate;
-  if (gate_.speaking() && new_s >= options_.least_new_s) pass(Goes::on);
   waiting_s_ = nullptr;
 }
 

@@ -77,12 +77,12 @@ void measure(const EvaluatedClip& clip, const Meter& meter, double start_s, Live
 }
 
 LiveFigures evaluate_clip(Engine& engine, const EvaluatedClip& clip, const LiveOptions& options, Clock& clock,
-                          CaptionOutput& output) {
+                          CaptionOutput& output, const std::function<bool()>& stopped) {
   Meter meter(output, clock);
   const double start_s = clock.now_s(), waited_before_s = clock.waited_s();
   const auto source = play_file(clip.path, {}, clock);
   LiveFigures figures;
-  const Captioned captioned = caption(engine, *source, options, meter, {});
+  const Captioned captioned = caption(engine, *source, options, meter, {.sound = {}, .stopped = stopped});
   figures.n_passes = captioned.n_passes;
   figures.busy_s = clock.now_s() - start_s - (clock.waited_s() - waited_before_s);
   figures.sound_s = captioned.heard_s;

@@ -40,9 +40,9 @@ struct LiveFigures {
 // What a meter saw of a clip that began at start_s of its clock.
 void measure(const EvaluatedClip& clip, const Meter& meter, double start_s, LiveFigures& figures);
 
-// Plays a clip by a clock of its own. output: what is measured.
+// Plays a clip by a clock of its own, to its end or until `stopped` says so. output: what is measured.
 LiveFigures evaluate_clip(Engine& engine, const EvaluatedClip& clip, const LiveOptions& options, Clock& clock,
-                          CaptionOutput& output);
+                          CaptionOutput& output, const std::function<bool()>& stopped = {});
 
 double percentile(std::vector<double> values, double share);  // nearest rank; 0 of none
 

@@ -37,7 +37,7 @@ Captioned caption(Engine& engine, LiveSource& source, const LiveOptions& options
     try {
       goes_on = source.read(sound) && !last;
     } catch (const Error&) {
-      failure = std::current_exception();
+      if (!listener.stopped || !listener.stopped()) failure = std::current_exception();  // else that is why it can't go on
       goes_on = false;
     }
     for (const std::string& sentence : source.take_notices()) output.notice(captioner.heard_s(), sentence);

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +9,10 @@
 #include <cmath>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <thread>
 
+#include "audio/decode.h"
 #include "audio/live_source.h"
 #include "audio/microphone.h"
 #include "audio/sound_queue.h"
@@ -148,6 +152,57 @@ TEST_CASE("a container from a pipe, of another rate and with two channels") {
   for (const float sample : read.sound) energy += sample * sample;
   const double level = std::sqrt(energy / static_cast<double>(read.sound.size()));
   CHECK(level == doctest::Approx(9000 / 32768.0 / std::sqrt(2)).epsilon(0.02));
+}
+
+// Opens a named pipe for writing, as soon as somebody reads it, and writes some of a WAV file; the pipe stays open.
+struct SilentWriter {
+  SilentWriter(const std::string& path, size_t n_bytes) : fd(open(path.c_str(), O_RDWR)) {
+    TemporaryFolder folder;
+    write_wav(folder.path() + "/clip.wav", hum(2 * kSampleRate, 440, 9000), 0xffffffff);
+    std::ifstream file(folder.path() + "/clip.wav", std::ios::binary);
+    std::vector<char> bytes(n_bytes);
+    file.read(bytes.data(), static_cast<std::streamsize>(n_bytes));
+    REQUIRE(write(fd, bytes.data(), n_bytes) == static_cast<ssize_t>(n_bytes));
+  }
+  ~SilentWriter() { close(fd); }
+  const int fd;
+};
+
+TEST_CASE("a pipe on which nothing comes is let go of at once when it is to stop") {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::optional<SilentWriter> writer;
+  SUBCASE("nobody has opened it") {}
+  SUBCASE("nothing was written") { writer.emplace(path, 0); }
+  SUBCASE("not all of the header") { writer.emplace(path, 20); }
+  SUBCASE("the header alone") { writer.emplace(path, 44); }
+  SUBCASE("a second of sound") { writer.emplace(path, 44 + 2 * kSampleRate); }
+  std::atomic<bool> stop = false, done = false;
+  std::string told;
+  std::thread reader([&] {
+    try {
+      Decoder decoder(path, {.stop = &stop});
+      Pcm pcm;
+      while (decoder.read(pcm)) {
+      }
+    } catch (const Error& error) {
+      told = error.what();
+    }
+    done = true;
+  });
+  std::this_thread::sleep_for(200ms);
+  CHECK_FALSE(done);
+  stop = true;
+  for (int i = 0; i < 500 && !done; ++i) std::this_thread::sleep_for(10ms);
+  CHECK(done);
+  writer.reset();
+  if (!done) close(open(path.c_str(), O_WRONLY | O_NONBLOCK));  // so that the test ends, too
+  reader.join();
+  CHECK(told == path + ": reading was interrupted");
+
+  const auto source = listen_to_pipe(path, {});
+  std::this_thread::sleep_for(50ms);  // and it ends here
 }
 
 TEST_CASE("what is no sound shows when it is read") {
