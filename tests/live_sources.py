@@ -69,10 +69,10 @@ class Live:
                 sys.exit(f"'{pattern}' did not come:\n{self.err.read_text()}")
             time.sleep(0.1)
 
-    def stop(self):
-        """Ctrl-C; gives what was printed."""
-        self.process.send_signal(signal.SIGINT)
-        if self.process.wait(timeout=60) not in (0, 130):
+    def stop(self, how=signal.SIGINT):
+        """Ctrl-C, which is how it ends; gives what was printed."""
+        self.process.send_signal(how)
+        if self.process.wait(timeout=60) != 0:
             sys.exit(f"it ended with {self.process.returncode}:\n{self.err.read_text()}")
         return self.out.read_text()
 
@@ -201,6 +201,34 @@ def test_pipe(program, folder):
     return None
 
 
+def test_ends(program, folder):
+    """However it is told to end, and whatever its pipe does then."""
+    sound = subprocess.run(["ffmpeg", "-v", "error", "-i", CLIP, "-t", "3", "-f", "s16le", "-"], check=True,
+                           capture_output=True).stdout
+    raw = ["--raw", "s16le:16000:1"]
+    for how, arguments, written in ((signal.SIGINT, [], b""), (signal.SIGHUP, [], b"RIFF"), (signal.SIGTERM, raw, sound)):
+        reading, writing = os.pipe()
+        jsonl = folder / f"{how.name}.jsonl"
+        live = Live(program, dict(os.environ), ["-", *arguments, "--jsonl", str(jsonl)], stdin=reading)
+        os.close(reading)
+        os.write(writing, written)
+        live.await_line("base on")
+        time.sleep(0.3)
+        start = time.monotonic()
+        text = live.stop(how)
+        check(time.monotonic() - start < 20, f"{how.name} ends it though its pipe is silent and open")
+        events = [json.loads(line) for line in jsonl.read_text().splitlines()]
+        check(events[-1]["event"] == "end", f"{how.name} closes the files")
+        os.close(writing)
+    check(share_found(text, "and mr john dashwood had then") > 0.6, f"the last words are said: {text.strip()}")
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    live = Live(program, dict(os.environ), [str(pipe)])
+    live.await_line("base on")
+    live.stop()
+    print("ok: a pipe that nobody has opened is let go of")
+
+
 def test_evaluation(program, folder):
     clip = folder / "clip.wav"
     shutil.copy(CLIP, clip)
@@ -219,7 +247,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     skipped = []
     timed = (test_evaluation, test_pulse) if "--timed" in sys.argv[2:] else ()
-    for test in (test_pipe, test_alsa, *timed):
+    for test in (test_pipe, test_ends, test_alsa, *timed):
         with tempfile.TemporaryDirectory() as folder:
             skipped.append(test(program, pathlib.Path(folder)))
     for reason in filter(None, skipped):

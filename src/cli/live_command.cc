@@ -90,7 +90,7 @@ void add_commit(CLI::App& app, LiveArguments& arguments) {
   app.add_option_function<int>(
          "--pass-ms",
          [&live](const int& ms) { live.chunks_a_pass = std::max(1, (ms * kSampleRate / 1000 + kVadChunk / 2) / kVadChunk); },
-         "sound between two looks at it (384)")
+         "sound between two looks at it (320)")
       ->check(CLI::Range(100, 5000))
       ->group(group);
   app.add_option("--pause-ms", live.gate.pause_ms, "silence that ends an utterance, and commits all of it")
@@ -130,7 +130,9 @@ void add_source(CLI::App& app, LiveArguments& arguments) {
 
 void add_output(CLI::App& app, LiveArguments& arguments) {
   const std::string group = "Output";
-  app.add_flag("--refine", arguments.refine, "at the end transcribe all of it once more, as sotto FILE does")->group(group);
+  app.add_flag("--refine", arguments.refine,
+               "at the end transcribe all of it once more, as sotto FILE does; that replaces what the files hold")
+      ->group(group);
 }
 
 void add_running(CLI::App& app, LiveArguments& arguments) {
@@ -196,16 +198,15 @@ std::unique_ptr<LiveSource> open_source(const LiveArguments& arguments, Clock& c
 }
 
 // With the beams and the precision that files are transcribed with.
-void refine(const LiveArguments& arguments, Engine& live, const KeptSound& kept) {
+Transcript refined(const LiveArguments& arguments, Engine& live, const KeptSound& kept) {
   TranscribeOptions options = arguments.live.text;
   NetworkOptions network = arguments.network;
   network.max_rows = std::max(options.sampling.beam_size, options.sampling.best_of);
   live.network.reset();
   live.network = open_network(live.weights, network);
   live.vad->reset();
-  const Transcript transcript = transcribe(live, kept.sound(), options, {});
-  for (const Segment& segment : transcript.segments)
-    if (const std::string line = terminal_line(segment); !line.empty()) std::printf("%s\n", line.c_str());
+  options.words.timestamps = true;
+  return transcribe(live, kept.sound(), options, {});
 }
 
 // That somebody ends it is how a session ends: status 0. It is 130 where nothing was heard yet, because the model was still
@@ -248,7 +249,7 @@ int run(LiveArguments& arguments, bool& hearing) {
     trouble = error;
   }
   source.reset();  // the microphone is let go of
-  if (kept) refine(arguments, engine, *kept);
+  if (kept) outputs->refine(refined(arguments, engine, *kept));
   if (trouble) throw *trouble;
   return 0;
 }

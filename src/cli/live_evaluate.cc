@@ -2,40 +2,64 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "kernels/team.h"
 #include "models/error.h"
 #include "src/cli/interrupt.h"
 #include "src/live/evaluate.h"
+#include "src/live/outputs/json_output.h"
 #include "src/live/reference.h"
 #include "src/subtitles/read_transcript.h"
 
 namespace sotto {
 namespace {
 
-// Prints updates where nobody reads them, so that the price of printing is paid.
-class Discarded : public CaptionOutput {
+class ScratchFolder {
  public:
-  Discarded() : file_(std::fopen("/dev/null", "w")) {
-    if (!file_) throw Error("/dev/null can't be written to");
+  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "sotto-evaluate-XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) throw Error(path_ + " can't be made: set TMPDIR to a folder that can be written to");
   }
-  ~Discarded() override { std::fclose(file_); }
-
-  void update(const CaptionUpdate& update) override {
-    for (const auto* words : {&update.committed, &update.tail})
-      for (const Word& word : *words) std::fprintf(file_, "%s %.2f %.2f", word.text.c_str(), word.start_s, word.end_s);
-    std::fflush(file_);
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
-  void level(double, float, bool) override {}
-  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
-  void finish() override {}
+  const std::string& path() const { return path_; }
 
  private:
-  std::FILE* file_;
+  std::string path_;
+};
+
+// Captions in a file of JSON lines, so that the price of writing is paid, and what a reader of it finds can be compared.
+class Written : public ReadableOutput {
+ public:
+  Written() : path_(folder_.path() + "/captions.jsonl"), json_(path_) {}
+
+  void update(const CaptionUpdate& update) override { json_.update(update); }
+  void level(double heard_s, float level_db, bool speaking) override { json_.level(heard_s, level_db, speaking); }
+  void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
+  void finish() override { json_.finish(); }
+
+  std::string committed_text() override {
+    std::string text, line;
+    for (std::ifstream file(path_); std::getline(file, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event["event"] == "committed") text += event["text"];
+    }
+    return text;
+  }
+
+ private:
+  ScratchFolder folder_;
+  const std::string path_;
+  JsonOutput json_;
 };
 
 bool stopped() { return interrupted; }
@@ -112,7 +136,6 @@ void add_evaluate_options(CLI::App& app, EvaluateArguments& arguments) {
 bool evaluate_live(const EvaluateArguments& arguments, Engine& engine, const LiveOptions& options,
                    const NetworkOptions& network, const std::string& vad_path) {
   FileMode file_mode(arguments, engine.weights, network, options.text, vad_path);
-  Discarded output;
   LiveFigures all;
   if (!arguments.as_json) std::fputs(figures_head().c_str(), stdout);
   for (const std::string& path : arguments.files) {
@@ -127,6 +150,7 @@ bool evaluate_live(const EvaluateArguments& arguments, Engine& engine, const Liv
     else
       clock = std::make_unique<ComputingClock>(network.threads > 0 ? network.threads : default_threads(), arguments.speed);
     engine.vad->reset();
+    Written output;
     const LiveFigures figures = evaluate_clip(engine, clip, options, *clock, output, stopped);
     if (interrupted) return false;
     all.add(figures);

@@ -4,16 +4,19 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "models/dims.h"
 #include "src/cli/subtitle_options.h"
+#include "src/live/outputs/events.h"
 #include "src/live/outputs/json_output.h"
 #include "src/live/outputs/line_output.h"
 #include "src/live/outputs/server_output.h"
 #include "src/live/outputs/subtitle_output.h"
 #include "src/live/outputs/terminal_output.h"
+#include "src/subtitles/layout.h"
 #include "src/writers.h"
 
 namespace sotto {
@@ -27,6 +30,9 @@ class NoticeOutput : public CaptionOutput {
   void notice(double, const std::string& sentence) override { std::fprintf(stderr, "sotto: %s\n", sentence.c_str()); }
   void finish() override {}
 };
+
+// One whose content can be replaced.
+bool is_file(const std::string& path) { return !path.empty() && path != "-" && std::filesystem::is_regular_file(path); }
 
 }  // namespace
 
@@ -47,7 +53,8 @@ void add_output_options(CLI::App& app, LiveOutputArguments& arguments) {
   add_subtitle_options(app, arguments.subtitles);
 }
 
-LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments, std::span<const std::string> inputs) {
+LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments, std::span<const std::string> inputs)
+    : arguments_(arguments) {
   for (const std::string& target : {arguments.srt, arguments.vtt, arguments.jsonl}) refuse_to_overwrite(target, inputs);
   std::vector<std::unique_ptr<CaptionOutput>> outputs;
   if (!arguments.srt.empty())
@@ -79,6 +86,21 @@ void LiveOutputs::record(std::span<const float> sound) {
   if (!recorder_) return;
   recorder_->write(sound);
   for (const std::string& sentence : recorder_->take_notices()) captions_->notice(heard_s_, sentence);
+}
+
+void LiveOutputs::refine(const Transcript& transcript) const {
+  SubtitleOptions layout = arguments_.subtitles;
+  if (layout.style.empty()) layout.style = "broadcast";  // as while it grew
+  const std::vector<Cue> cues = lay_out(transcript, layout);
+  if (is_file(arguments_.srt)) write_file(arguments_.srt, render(transcript, cues, Format::srt));
+  if (is_file(arguments_.vtt)) write_file(arguments_.vtt, render(transcript, cues, Format::vtt));
+  if (is_file(arguments_.jsonl)) write_file(arguments_.jsonl, refined_lines(transcript));
+  if (arguments_.jsonl == "-") {
+    std::fputs(refined_lines(transcript).c_str(), stdout);
+    return;
+  }
+  for (const Segment& segment : transcript.segments)
+    if (const std::string line = terminal_line(segment); !line.empty()) std::printf("%s\n", line.c_str());
 }
 
 void LiveOutputs::finish() {

@@ -10,6 +10,7 @@
 #include "audio/record.h"
 #include "src/live/outputs/fan_out.h"
 #include "src/subtitles/style.h"
+#include "src/transcript.h"
 
 namespace sotto {
 
@@ -34,7 +35,13 @@ class LiveOutputs {
   void record(std::span<const float> sound);  // as it is heard; tells what goes wrong with it as notices
   void finish();                              // the recording. Throws Error if it lacks something
 
+  // Puts a transcript of the whole session, with the times of its words, in the place of what the files of --srt, --vtt and
+  // --jsonl hold, each at once; on standard output it follows, as JSON where that went there. A pipe keeps what it got.
+  // After captions().finish(). Throws Error.
+  void refine(const Transcript& transcript) const;
+
  private:
+  const LiveOutputArguments arguments_;
   std::optional<Recorder> recorder_;
   std::unique_ptr<FanOut> captions_;
   double heard_s_ = 0;

@@ -13,7 +13,7 @@ namespace sotto {
 namespace {
 
 constexpr int kSlot = 0;
-constexpr int kFrame = 2 * kMelHop;                    // samples of an encoder position
+constexpr double kFrame_s = 2.0 * kMelHop / kSampleRate;  // an encoder position
 constexpr int64_t kPreRoll = kSampleRate * 2 / 5;      // before a voice is heard: soft onsets
 constexpr int64_t kKeptSilence = kSampleRate * 3;      // what wasn't taken for a voice, and may have been a short word
 constexpr int64_t kVoiceFades = kSampleRate * 3 / 10;  // after a voice, that of it which isn't heard as one
@@ -236,16 +236,17 @@ int64_t Captioner::place_to_cut(std::span<const WordTokens> words, const std::ve
   return committed_until > window_.first() ? std::min(committed_until, window_.end()) : -1;
 }
 
-// A word ends where the next one begins, unless there is a pause.
+// A word ends where the next one begins, unless there is a pause. It lasts for a frame at least: several may be looked at in
+// the same one, or behind the sound.
 Word Captioner::timed(std::span<const GuessedWord> words, size_t i) const {
   const GuessedWord& word = words[i];
   const double first_s = static_cast<double>(window_.first()) / kSampleRate;
   int end = word.last_frame + kWordEnd;
   if (i + 1 < words.size()) end = std::min(end, std::max(words[i + 1].first_frame, word.last_frame + 1));
   Word timed;
-  const double looked_at_s = first_s + word.first_frame * kFrame / double(kSampleRate);
-  timed.start_s = std::max(said_until_s_, std::min(looked_at_s, heard_s()));  // some look behind the sound
-  timed.end_s = std::max(timed.start_s, std::min(heard_s(), first_s + end * kFrame / double(kSampleRate)));
+  const double looked_at_s = first_s + word.first_frame * kFrame_s;
+  timed.start_s = std::max(said_until_s_, std::min(looked_at_s, heard_s() - kFrame_s));
+  timed.end_s = std::max(timed.start_s + kFrame_s, std::min(heard_s(), first_s + end * kFrame_s));
   timed.text = word.text;
   timed.probability = word.probability;
   return timed;

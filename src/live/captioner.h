@@ -29,7 +29,7 @@ struct LiveOptions {
   TranscribeOptions text;    // language, prompt, suppressed tokens, thresholds; the rest is for files
   GateSettings gate;
   CommitRules commit;
-  int chunks_a_pass = 12;    // passes end at multiples of so many chunks of sound (kVadChunk), however fast the machine is
+  int chunks_a_pass = 10;    // passes end at multiples of so many chunks of sound (kVadChunk), however fast the machine is
 };
 
 class Captioner {

@@ -57,7 +57,8 @@ void LiveFigures::add(const LiveFigures& other) {
   n_passes += other.n_passes;
 }
 
-void measure(const EvaluatedClip& clip, const Meter& meter, double start_s, LiveFigures& figures) {
+void measure(const EvaluatedClip& clip, const Meter& meter, const std::string& text_at_end, double start_s,
+             LiveFigures& figures) {
   std::vector<Word> timed_words = clip.timed_words;
   for (Word& word : timed_words) word.end_s += start_s;
   add_delays(meter, timed_words, figures);
@@ -72,12 +73,12 @@ void measure(const EvaluatedClip& clip, const Meter& meter, double start_s, Live
   figures.n_edits_file = difference(reference, plain_words(clip.file_text)).n_edits;
   figures.n_erased = meter.n_erased();
   figures.n_shown = static_cast<int>(words.size());
-  figures.n_changed = meter.n_changed();
+  figures.n_changed = meter.n_changed(text_at_end);
   figures.most_behind_s = meter.most_behind_s();
 }
 
 LiveFigures evaluate_clip(Engine& engine, const EvaluatedClip& clip, const LiveOptions& options, Clock& clock,
-                          CaptionOutput& output, const std::function<bool()>& stopped) {
+                          ReadableOutput& output, const std::function<bool()>& stopped) {
   Meter meter(output, clock);
   const double start_s = clock.now_s(), waited_before_s = clock.waited_s();
   const auto source = play_file(clip.path, {}, clock);
@@ -86,7 +87,7 @@ LiveFigures evaluate_clip(Engine& engine, const EvaluatedClip& clip, const LiveO
   figures.n_passes = captioned.n_passes;
   figures.busy_s = clock.now_s() - start_s - (clock.waited_s() - waited_before_s);
   figures.sound_s = captioned.heard_s;
-  measure(clip, meter, start_s, figures);
+  measure(clip, meter, output.committed_text(), start_s, figures);
   return figures;
 }
 

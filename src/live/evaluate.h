@@ -37,12 +37,19 @@ struct LiveFigures {
   void add(const LiveFigures& other);
 };
 
-// What a meter saw of a clip that began at start_s of its clock.
-void measure(const EvaluatedClip& clip, const Meter& meter, double start_s, LiveFigures& figures);
+// What a meter saw of a clip that began at start_s of its clock. text_at_end: what the output shows as committed then.
+void measure(const EvaluatedClip& clip, const Meter& meter, const std::string& text_at_end, double start_s,
+             LiveFigures& figures);
+
+// An output that can be looked at afterwards.
+class ReadableOutput : public CaptionOutput {
+ public:
+  virtual std::string committed_text() = 0;  // as a reader of it finds it when it is finished
+};
 
 // Plays a clip by a clock of its own, to its end or until `stopped` says so. output: what is measured.
 LiveFigures evaluate_clip(Engine& engine, const EvaluatedClip& clip, const LiveOptions& options, Clock& clock,
-                          CaptionOutput& output, const std::function<bool()>& stopped = {});
+                          ReadableOutput& output, const std::function<bool()>& stopped = {});
 
 double percentile(std::vector<double> values, double share);  // nearest rank; 0 of none
 

@@ -51,7 +51,7 @@ void compare_with(std::span<const GuessedWord> before, double heard_s, std::vect
 // (Liu, Spanakis, Niehues, "local agreement", Interspeech 2020). When a word may be committed:
 struct CommitRules {
   int margin_ms = 400;   // so long before the end of the sound
-  int stable_ms = 700;   // and the passes over so much sound have agreed on it
+  int stable_ms = 640;   // and the passes over so much sound have agreed on it
   int doubt_ms = 1500;   // ... over so much, where a token of it isn't probable, or a number may go on
   float probable = 0.7f;
   int sure_ms = 2200;    // or so long before the end, whatever they said

@@ -13,8 +13,6 @@ void Meter::update(const CaptionUpdate& update) {
 
   std::string committed, tail;
   for (const Word& word : update.committed) {
-    n_changed_ += word.start_s < last_start_s_;
-    last_start_s_ = std::max(last_start_s_, word.start_s);
     committed += word.text;
   }
   for (const Word& word : update.tail) tail += word.text;
@@ -31,6 +29,12 @@ void Meter::update(const CaptionUpdate& update) {
   }
   for (size_t i = 0; i < final_words.size(); ++i) committed_.push_back({final_words[i], now[i].since_s, now_s});
   tail_.assign(now.begin() + std::ssize(final_words), now.end());
+}
+
+int Meter::n_changed(const std::string& text_at_end) const {
+  std::vector<std::string> words;
+  for (const Committed& word : committed_) words.push_back(word.text);
+  return difference(words, plain_words(text_at_end)).n_edits;
 }
 
 }  // namespace sotto

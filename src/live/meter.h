@@ -27,7 +27,8 @@ class Meter : public CaptionOutput {
   };
   const std::vector<Committed>& committed() const { return committed_; }
   int n_erased() const { return n_erased_; }    // words of tails that were changed or taken back
-  int n_changed() const { return n_changed_; }  // words committed for a time before that of one committed earlier
+  // Words that aren't in an output's text at the end as they were when they were committed: changed, lost, put in.
+  int n_changed(const std::string& text_at_end) const;
   double most_behind_s() const { return most_behind_s_; }
 
  private:
@@ -40,8 +41,7 @@ class Meter : public CaptionOutput {
   const Clock& clock_;
   std::vector<Committed> committed_;
   std::vector<Shown> tail_;  // plain words behind the committed ones
-  double last_start_s_ = 0;
-  int n_erased_ = 0, n_changed_ = 0;
+  int n_erased_ = 0;
   double most_behind_s_ = 0;
 };
 

@@ -90,10 +90,12 @@ TEST_CASE("the meter tells when words came up, were committed, and were taken ba
   CHECK(meter.committed()[1].shown_s == 2);
   CHECK(meter.committed()[1].committed_s == 4);
   CHECK(meter.n_erased() == 2);  // "ale" and "at"
-  CHECK(meter.n_changed() == 0);
   CHECK(shown.updates.size() == 4);
-  meter.update(update_of({{0, 1, " They"}}));  // for a time that has been told
-  CHECK(meter.n_changed() == 1);
+  CHECK(meter.n_changed(shown.committed) == 0);
+  CHECK(meter.n_changed(" We sailed") == 1);      // an output that took a word back
+  CHECK(meter.n_changed(" We sail sail") == 1);   // ... said one again
+  CHECK(meter.n_changed(" We") == 1);             // ... lost one
+  CHECK(meter.n_changed("") == 2);
 }
 
 TEST_CASE("percentiles are values by their rank") {
@@ -107,7 +109,7 @@ TEST_CASE("percentiles are values by their rank") {
 }
 
 // 12 s of a speaker, played by a clock that stands still while nobody waits.
-LiveFigures evaluated(double output_delay_s) {
+LiveFigures evaluated(double output_delay_s, const std::string& text_after = "") {
   LiveScene scene;
   scene.speak(0.5, 25);
   TemporaryFolder folder;
@@ -140,7 +142,7 @@ LiveFigures evaluated(double output_delay_s) {
     captioner.hear(sound, [&] { return source->waiting_s(); });
   }
   captioner.finish();
-  measure(clip, meter, 0, figures);
+  measure(clip, meter, output.committed + text_after, 0, figures);
   return figures;
 }
 
@@ -156,6 +158,7 @@ TEST_CASE("a delay of the output shows in the figures, all of it") {
   CHECK(none.n_edits_live == 0);
   CHECK(none.n_edits_file == 1);
   CHECK(none.n_changed == 0);
+  CHECK(evaluated(0, " and more").n_changed == 2);
 }
 
 TEST_CASE("the figures have the names that were agreed on") {

@@ -72,6 +72,46 @@ TEST_CASE("live captions reach lines, subtitles, JSON and a recording at once, a
   CHECK(again.err.find("is there already") != std::string::npos);
 }
 
+TEST_CASE("what is transcribed once more takes the captions' place in all files, as a file's transcript") {
+  const std::string live = with_model();
+  if (live.empty()) return;
+  const TemporaryFolder folder;
+  const std::string base = folder.path() + "/live";
+  const Ran ran =
+      run_sotto(live + " --speed 20 --refine --srt " + base + ".srt --vtt " + base + ".vtt --jsonl " + base + ".jsonl");
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 0);
+  const std::string model = live.substr(5, live.find(" --offline") - 5);
+  const std::string wanted = letters(run_sotto(kShort + " " + model + " --offline -f txt -o " + folder.path()).out);
+  REQUIRE(wanted.find("amiable") != std::string::npos);
+  std::string said, kinds;
+  std::istringstream lines(file_content(base + ".jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    kinds += event["event"].get<std::string>() + " ";
+    if (event["event"] == "refined") said += event["text"];
+  }
+  CHECK(kinds.find("committed") == std::string::npos);
+  CHECK(kinds.ends_with("refined end "));
+  CHECK(letters(said) == wanted);
+  for (const char* extension : {".srt", ".vtt"}) {
+    std::string shown;
+    const sotto::CueFile file = sotto::read_cue_file(base + extension);
+    for (const sotto::FileCue& cue : file.cues)
+      for (const std::string& line : cue.text) shown += sotto::shown(line, file.vtt);
+    CHECK(letters(shown) == wanted);
+  }
+  CHECK(letters(ran.out).ends_with(wanted));
+
+  const Ran printed = run_sotto(live + " --speed 20 --refine --jsonl -");
+  REQUIRE(printed.status == 0);
+  std::istringstream events(printed.out);
+  std::string refined;
+  for (std::string line; std::getline(events, line);)
+    if (const json event = json::parse(line); event["event"] == "refined") refined += event["text"];
+  CHECK(letters(refined) == wanted);
+}
+
 TEST_CASE("live captions: outputs that can't be are told before anything else is done") {
   for (const char* wrong : {"--serve nonsense", "--serve 127.0.0.1:0 --serve-token short", "--srt /dev/null/x.srt",
                             "--vtt x.vtt --style plain"}) {

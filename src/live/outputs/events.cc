@@ -60,6 +60,16 @@ Event end_event(double heard_s) {
   return {Event::Kind::end, json.dump()};
 }
 
+std::string refined_lines(const Transcript& transcript) {
+  std::string lines;
+  for (const Segment& segment : transcript.segments) {
+    const CaptionUpdate update = {.heard_s = segment.end_s,
+                                  .language = segment.language.empty() ? transcript.language : segment.language};
+    if (!segment.words.empty()) lines += event_of("refined", update, segment.words).dump() + '\n';
+  }
+  return lines + end_event(transcript.duration_s).json + '\n';
+}
+
 Event state_event(double heard_s, std::span<const std::string> events) {
   std::string json = R"({"event":"state","heard":)";
   json += Json(milliseconds(heard_s)).dump();

@@ -4,6 +4,7 @@
 //   {"event":"partial","heard":7.4,"behind":0,"language":"en","text":" How are","words":[…]}
 //   {"event":"notice","heard":9.1,"text":"The microphone is gone."}
 //   {"event":"end","heard":60}
+//   {"event":"refined","heard":4.5,"behind":0,"language":"en","text":" Good morning.","words":[…]}    after --refine
 //   {"event":"state","heard":9.1,"events":[…]}    the server's first: the last committed events, and the tail
 //
 // Each partial event takes the place of the one before; a committed one ends it. A word is
@@ -26,6 +27,9 @@ struct Event {
 
 Event notice_event(double heard_s, const std::string& sentence);
 Event end_event(double heard_s);
+
+// A transcript of the whole session, in lines: a refined event for each segment, then the end.
+std::string refined_lines(const Transcript& transcript);
 Event state_event(double heard_s, std::span<const std::string> events);  // as JSON
 
 // The events that an update makes: what is committed, then the tail where it isn't what it was.
