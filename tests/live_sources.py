@@ -229,6 +229,17 @@ def test_ends(program, folder):
     print("ok: a pipe that nobody has opened is let go of")
 
 
+def test_silence(program, folder):
+    """With the real networks: neither digital silence nor a faint noise is a word."""
+    for name, sound in (("silence", "anullsrc=r=16000:cl=mono"), ("noise", "anoisesrc=r=16000:c=pink:a=0.01")):
+        clip = folder / f"{name}.wav"
+        subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", sound, "-t", "40", clip], check=True)
+        done = subprocess.run([program, "live", "--realtime", clip, "--speed", "40", "--offline", "--quiet", "--jsonl", "-"],
+                              capture_output=True, text=True)
+        events = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+        check(done.returncode == 0 and events == ["end"], f"40 s of {name} give nothing {done.stderr}")
+
+
 def test_evaluation(program, folder):
     clip = folder / "clip.wav"
     shutil.copy(CLIP, clip)
@@ -247,7 +258,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     skipped = []
     timed = (test_evaluation, test_pulse) if "--timed" in sys.argv[2:] else ()
-    for test in (test_pipe, test_ends, test_alsa, *timed):
+    for test in (test_pipe, test_ends, test_silence, test_alsa, *timed):
         with tempfile.TemporaryDirectory() as folder:
             skipped.append(test(program, pathlib.Path(folder)))
     for reason in filter(None, skipped):

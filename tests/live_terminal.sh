@@ -26,6 +26,27 @@ expect() {
   done
   echo "FAILED: $what: no $pattern in"; screen "$@"; failed=1
 }
+# The level comes ten times a second, so that a new size is seen soon; tmux tells it a quarter of a second late or later.
+# expect_soon WHAT PATTERN HEARD: expects it with such levels
+expect_soon() {
+  local seen= i
+  for i in $(seq 100); do
+    say "{\"heard\":$3,\"level\":-$((i % 50 + 5)),\"speaking\":false}"
+    sleep 0.1
+    seen=$(screen | tr '\n' '|')
+    [[ $seen =~ $2 ]] && return
+  done
+  echo "FAILED: $1: no $2 in"; screen; failed=1
+}
+# await_size COLUMNS ROWS: until the program's terminal has it
+await_size() {
+  local i
+  for i in $(seq 100); do
+    [ "$(stty size <"$(mux display-message -p '#{pane_tty}')")" = "$2 $1" ] && return
+    sleep 0.05
+  done
+  echo "FAILED: the terminal isn't $1 by $2"; failed=1
+}
 # reject WHAT PATTERN: the screen as it is now must not match
 reject() {
   local seen
@@ -53,18 +74,17 @@ say '{"heard":20,"committed":"Wide","tail":"字幕は途中で変わらない �
 expect "full-width characters" 'Wide 字幕'
 for width in 30 17 9 60; do  # narrower than the lines that are drawn, and back
   mux resize-window -x "$width" -y 10
-  sleep 0.15
-  say "{\"heard\":21,\"level\":-$width,\"speaking\":false}"
-  expect "the meter at $width columns" '\| ○ ?[^|]*\|+$'
+  await_size "$width" 10
+  expect_soon "the meter at $width columns" '\| ○ ?[^|]*\|+$' 21
   widest=$(screen | tail -4 | wc -L)
   [ "$widest" -le "$width" ] || { echo "FAILED: $widest columns in a window of $width"; failed=1; }
 done
 for height in 3 1 2 12; do
   mux resize-window -x 60 -y "$height"
-  sleep 0.15
-  say "{\"heard\":22,\"level\":-$height}"
+  await_size 60 "$height"
+  expect_soon "something at $height rows" '[^ |]' 22
 done
-expect "text and meter after all the resizing" ' Wide 字幕[^|]*\|[^|]*字幕[^|]*\| ○ [^|]*0:2'
+expect_soon "text and meter after all the resizing" ' Wide 字幕[^|]*\|[^|]*字幕[^|]*\| ○ [^|]*0:2' 22
 say '{"heard":23,"committed":"and the end.","ends":true}'
 exec 3>&-
 expect "the end: committed text without a tail or a meter" 'Wide\|? ?and the end\.\|+$'

@@ -26,6 +26,8 @@ constexpr int64_t kForget = 8 * kSampleRate;           // a silence after which 
 constexpr int64_t kListenAgain = 2 * kSampleRate;      // ... after which another language may be spoken
 constexpr double kSpeechForLanguage_s = 2;             // before one is taken for certain
 constexpr double kFirst_s = 3;                         // sound before anything is committed without text to go by
+constexpr double kUntold_s = 0.6;                      // a voice that no text is of
+constexpr double kProbable = -0.7;                     // mean log-prob of what has to be said
 constexpr int kWordEnd = 15;                           // frames from where a word is looked at to its end, at most
 constexpr int kQuietChunks = 4;                        // in a row are a place where the window can be cut
 constexpr double kKeepBehindCut_s = 5, kKeepOfWindow_s = 8;  // a cut is so far from the window's end and beginning
@@ -146,11 +148,22 @@ bool Captioner::is_silence(const Guess& guess) const {
          guess.avg_log_prob < *thresholds.log_prob;
 }
 
+// There may be nothing to add; but a decoder that is given text sometimes ends after it although somebody goes on to speak.
+// Then it has to say something, which stands if it is probable.
 Guess Captioner::look(int n_frames) {
+  Guess guess = look(n_frames, true);
+  const double voice_end_s = static_cast<double>(gate_.voice_end()) / kSampleRate;
+  const double told_s = std::max(said_until_s_, static_cast<double>(window_.first()) / kSampleRate);
+  if (!guess.tokens.empty() || said_.empty() || voice_end_s - told_s < kUntold_s) return guess;
+  Guess forced = look(n_frames, false);
+  return forced.avg_log_prob > kProbable ? forced : guess;
+}
+
+Guess Captioner::look(int n_frames, bool may_be_nothing) {
   Settings settings;
   settings.timestamps = false;
   settings.suppress = suppress_;
-  settings.suppress_blank = false;  // there may be nothing to add
+  settings.suppress_blank = !may_be_nothing;
   settings.watch_attention = true;
   const double window_s = n_frames * kMelHop / double(kSampleRate);
   settings.token_limit = static_cast<int>(kTokensPerSecond * window_s) + 8;

@@ -57,6 +57,7 @@ class Captioner {
   void restart(int64_t sample);
   void pass(Goes goes);
   Guess look(int n_frames);
+  Guess look(int n_frames, bool may_be_nothing);
   bool is_silence(const Guess& guess) const;
   void find_language(Goes goes);
   void commit(std::vector<GuessedWord>& words, size_t n);

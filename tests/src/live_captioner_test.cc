@@ -151,6 +151,14 @@ TEST_CASE("a speaker without a pause for minutes") {
   CHECK(scene.output.committed == scene.text());
 }
 
+TEST_CASE("a decoder that ends although somebody speaks is asked again") {
+  LiveScene scene;
+  scene.network().shy = true;
+  scene.speak(1, 20);
+  scene.hear_until(12);
+  CHECK(scene.output.committed == scene.text());
+}
+
 TEST_CASE("the last words are said at the end, also in the middle of an utterance") {
   LiveScene scene;
   scene.speak(1, 10);

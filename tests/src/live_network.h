@@ -29,6 +29,7 @@ class LiveNetwork : public sotto::Network {
   std::vector<SpokenWord> spoken;
   std::function<double()> heard_s;  // where the window ends
   std::string loop;                // said over and over instead of what was spoken, while it isn't empty
+  bool shy = false;                // says nothing behind text that it is given, unless it must
   std::vector<float> languages;    // log-probs
   int n_encoded = 0, most_frames = 0;
   std::vector<std::vector<int>> prompts;  // language detection left out; the last ones
@@ -53,7 +54,7 @@ class LiveNetwork : public sotto::Network {
   }
 
   std::vector<sotto::Beginning> begin(std::span<const int>, std::span<const std::vector<int>> all,
-                                      std::span<const sotto::Settings>) override {
+                                      std::span<const sotto::Settings> settings) override {
     const std::vector<int>& prompt = all[0];
     if (prompt.size() == 1) return {{.language_log_probs = languages}};
     if (prompts.size() == 1000) prompts.erase(prompts.begin(), prompts.begin() + 500);
@@ -73,6 +74,7 @@ class LiveNetwork : public sotto::Network {
       const bool whole = word.end_s <= end_s_;
       say(loop.empty() ? whole ? word.text : " hm" + std::to_string(guess_++ % 10) : loop, word);
     }
+    if (shy && !committed.empty() && !settings[0].suppress_blank) said_.clear(), frames_.clear();
     next_ = 0;
     return {{.no_speech_prob = 0.01f}};
   }
