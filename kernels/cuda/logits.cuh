@@ -104,7 +104,9 @@ DEVICE float* logit_tile(const ProductInput& in, const NormInput& norm, int firs
   });
   put_parts<S>(sums, warp() % S::split, parts + group * S::split * kTiles * 32);
   sync_threads();
-  for (int i = warp(); i < kGroups * kTiles; i += kLogitThreads / 32) {
+  // From the last to the first: counted up, i % S::n is warp() % S::split from above, which the compiler would keep all the
+  // while, and sm_100 has no register left for it.
+  for (int i = kGroups * kTiles - 1 - warp(); i >= 0; i -= kLogitThreads / 32) {
     const int row0 = i % S::n * 8, n0 = i / S::n * 16;
     if (first_row + row0 >= n_rows) continue;
     const Outputs out = finish(add_parts<S::split>(parts, i), row0, tile * kLogitTile + n0, in, norm, statistics);

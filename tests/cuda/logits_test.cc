@@ -295,10 +295,15 @@ TEST_CASE("the end of a step: slots that join and leave, every type") {
   CHECK(run(wide, kWishes, 64) > 8);
 }
 
-TEST_CASE("full: the end of a step at every width") {
+TEST_CASE("full: the end of a step at every width, type and class of rows") {
+  const std::vector<Wish> few = {kWishes[0], kWishes[1]};
   for (int width : widths()) {
-    const ToyModel model(width, WeightType::f16, int(kWishes.size()));
-    for (int row_class : {16, 32, 64}) CHECK(run(model, kWishes, row_class) > 8);
+    for (WeightType type : {WeightType::f16, WeightType::bf16, WeightType::i8}) {
+      CAPTURE(width);
+      CAPTURE(int(type));
+      const ToyModel model(width, type, int(kWishes.size()));
+      for (int row_class : kRowClasses) CHECK(run(model, row_class == 8 ? few : kWishes, row_class) > 8);
+    }
   }
 }
 

@@ -32,10 +32,11 @@ struct Case {
   std::vector<int8_t> a;       // [m][k]
   std::vector<float> a_scales;  // [k / 128][m]
   std::vector<float> before;   // x [m][width]
+  Half half;                   // of queries, keys and values
 
-  Case(Product product, int width, int m)
+  Case(Product product, int width, int m, Half half = Half::f16)
       : product(product), width(width), m(m), k(product_k(product, width, 80)), n(product_n(product, width, 0)),
-        there(of(model(width).device)), host(of(model(width).host)), a(int64_t{m} * k), a_scales(k / kScaled * m) {
+        there(of(model(width).device)), host(of(model(width).host)), a(int64_t{m} * k), a_scales(k / kScaled * m), half(half) {
     std::mt19937 random(5);
     for (int8_t& value : a) value = static_cast<int8_t>(int(random() % 255) - 127);
     for (float& scale : a_scales) scale = (1 + random() % 1000 / 500.0f) / 127;
@@ -77,14 +78,14 @@ struct Case {
     const DeviceArray<float> a_scales_there(a_scales);
     LaunchShape shape = product_s8_shape(product, width, m);
     shape.grid_x = 1;
-    launch(product_s8_kernel(product, width, Half::f16).c_str(), shape,
+    launch(product_s8_kernel(product, width, half).c_str(), shape,
            ProductS8Args{{a_there.data(), there.w, there.bias, to, m, nullptr, nullptr, nullptr, 0},
                          a_scales_there.data(), there.scales, to_scales});
   }
 
   // Launches, and compares with `right`.
   void check(const std::vector<float>& right) const {
-    INFO(product_s8_kernel(product, width, Half::f16));
+    INFO(product_s8_kernel(product, width, half));
     if (product == Product::fc1) {
       DeviceArray<int8_t> to(int64_t{m} * n);
       DeviceArray<float> to_scales(m);
@@ -99,15 +100,23 @@ struct Case {
       const std::vector<float> all = x.host();
       for (int row = 0; row < m; row++) y.insert(y.end(), &all[row * width], &all[row * width + kColumns]);
     } else {
-      DeviceArray<f16> qkv(int64_t{3} * width * kRows);
-      start(qkv.data(), nullptr);
-      const std::vector<f16> all = qkv.host();
-      for (int row = 0; row < m; row++) {
-        for (int c = 0; c < kColumns; c++) y.push_back(to_float(all[c / kHead * kHeadSize + row * kHead + c % kHead]));
-      }
+      y = half == Half::f16 ? queries<f16>() : queries<bf16>();
     }
     // Sums of bytes are exact; the rest as for the other products.
-    CHECK(relative_error(y, right) < (product == Product::fc2 ? 5e-6 : 0x1p-12));
+    CHECK(relative_error(y, right) < (product == Product::fc2 ? 5e-6 : half == Half::f16 ? 0x1p-12 : 0x1p-9));
+  }
+
+  // The first columns of qkv, as a launch leaves them.
+  template <class T>
+  std::vector<float> queries() const {
+    DeviceArray<T> qkv(int64_t{3} * width * kRows);
+    start(qkv.data(), nullptr);
+    const std::vector<T> all = qkv.host();
+    std::vector<float> y;
+    for (int row = 0; row < m; row++) {
+      for (int c = 0; c < kColumns; c++) y.push_back(to_float(all[c / kHead * kHeadSize + row * kHead + c % kHead]));
+    }
+    return y;
   }
 
   // Bytes [m][columns] of which the first 128 share scales [m]: the scale is what the largest asks for, and no value is
@@ -145,6 +154,8 @@ TEST_CASE("products of bytes: every width") {
       const Case c(product, width, 40);
       one_schedule([&] { c.check(c.expected()); });
     }
+    const Case wide(Product::qkv, width, 40, Half::bf16);
+    one_schedule([&] { wide.check(wide.expected()); });
   }
 }
 

@@ -278,8 +278,13 @@ TEST_CASE("small products: queries, and keys and values to where their positions
   }
 }
 
-TEST_CASE("full: small products: queries, keys and values at every width") {
-  for (int width : widths()) check_qkv(width, WeightType::f16, 64, 61, 3 * width, false);
+TEST_CASE("full: small products: queries, keys and values at every width, type and class of rows") {
+  for (int width : widths()) {
+    check_qkv(width, WeightType::f16, 64, 61, 3 * width, false);
+    for (WeightType type : kTypes) {
+      for (int rows : kRowClasses) check_qkv(width, type, rows, rows - 1, 128, false);
+    }
+  }
 }
 
 TEST_CASE("small products: a row's result doesn't depend on the rows beside it") {

@@ -80,6 +80,21 @@ class Pool {
   bool ending_ = false;
 };
 
+// With SIMT_STARTED=FILE: each kernel of the program and how often it was started, written at the end.
+class StartList {
+ public:
+  ~StartList() {
+    const char* path = std::getenv("SIMT_STARTED");
+    if (!path) return;
+    std::ofstream out(path);
+    for (const auto& [name, kernel] : registry()) out << name << ' ' << times_[name] << '\n';
+  }
+  void add(const Kernel& kernel) { times_[kernel.name]++; }
+
+ private:
+  std::map<std::string, int64_t> times_;
+};
+
 }  // namespace
 
 Registration::Registration(const Kernel& kernel) { registry()[kernel.name] = kernel; }
@@ -144,6 +159,8 @@ std::string run(const Kernel& kernel, Index grid, uint32_t threads, uint32_t sha
     return name + " was started with a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " +
            std::to_string(grid.z) + " blocks";
   }
+  static StartList started;
+  started.add(kernel);
   static Pool pool;
   Launch launch = {&kernel, grid, threads, shared_bytes, std::max(resident_blocks, 1u), arguments, current_schedule,
                    counting_now};
