@@ -295,6 +295,15 @@ void bench_gpu(const BenchArguments& arguments) {
   }
 }
 
+// Of a name in the catalog the weights need not be here.
+PlannedModel planned_model(const BenchArguments& arguments) {
+  if (const CatalogEntry* known = find_in_catalog(arguments.model)) {
+    return {std::string(known->name), known->dims, static_cast<int>(known->alignment_heads.size())};
+  }
+  const auto weights = open_weights(locate_model(arguments.model, arguments.fetch));
+  return {weights->name, weights->dims, static_cast<int>(weights->alignment_heads.size())};
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
@@ -325,7 +334,7 @@ void add_bench_command(CLI::App& app) {
       NetworkOptions options = arguments->network;
       options.max_rows = arguments->beam_size;
       options.slots = std::ranges::max(arguments->batches);
-      bench_plan(arguments->plan, *open_weights(locate_model(arguments->model, arguments->fetch)), options);
+      bench_plan(arguments->plan, planned_model(*arguments), options, arguments->as_json);
     } else if (arguments->network.device.starts_with("cuda")) {
       bench_gpu(*arguments);
     } else if (arguments->kernels) {

@@ -1,6 +1,7 @@
 #include "src/cli/bench_plan.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "kernels/cuda/memory_plan.h"
@@ -11,6 +12,22 @@ namespace sotto {
 namespace {
 
 constexpr int kPast = 128;  // positions behind a row, as in the middle of a window of speech
+
+nlohmann::ordered_json stages_as_json(const cuda::Chip& chip, const std::vector<cuda::StageWork>& stages) {
+  nlohmann::ordered_json list;
+  double seconds = 0;
+  int launches = 0;
+  for (const cuda::StageWork& stage : stages) {
+    const cuda::Least least = cuda::least_time(stage, chip);
+    list.push_back({{"name", stage.name}, {"kernels", stage.launches}, {"operations", stage.half_ops + stage.byte_ops},
+                    {"memory_bytes", stage.bytes}, {"cache_bytes", stage.asked}, {"seconds", least.seconds},
+                    {"bound_by", least.limit}});
+    seconds += least.seconds;
+    launches += stage.launches;
+  }
+  return {{"stages", list}, {"kernels", launches}, {"seconds", seconds},
+          {"seconds_with_gaps", seconds + launches * cuda::kGapSeconds}};
+}
 
 void print_stages(const cuda::Chip& chip, const char* title, const std::vector<cuda::StageWork>& stages) {
   std::printf("\n%-32s %8s %10s %10s %10s %9s  %s\n", title, "kernels", "Gop", "MB memory", "MB cache", "us", "bound by");
@@ -30,21 +47,31 @@ void print_stages(const cuda::Chip& chip, const char* title, const std::vector<c
 
 }  // namespace
 
-void bench_plan(const std::string& name, const Weights& weights, const NetworkOptions& options) {
+void bench_plan(const std::string& name, const PlannedModel& model, const NetworkOptions& options, bool as_json) {
   const cuda::Chip* chip = cuda::find_chip(name);
   if (!chip) throw Error("--plan knows no chip \"" + name + "\": use one of " + cuda::known_chips());
   const auto type = options.precision == "int8"   ? cuda::WeightType::i8
                     : options.precision == "bf16" ? cuda::WeightType::bf16
                                                   : cuda::WeightType::f16;
-  const cuda::DecoderPlan decoder = {weights.dims, type, options.slots, options.max_rows,
-                                     static_cast<int>(weights.alignment_heads.size())};
-  const cuda::MemoryPlan memory = cuda::fit_memory(decoder, chip->memory, weights.name, chip->title);
-  std::printf("%s on %s (%d SMs, %.0f T/s f16, %.2f TB/s): predicted, not measured\n\n%s", weights.name.c_str(), chip->title,
+  const cuda::DecoderPlan decoder = {model.dims, type, options.slots, options.max_rows, model.alignment_heads};
+  const cuda::MemoryPlan memory = cuda::fit_memory(decoder, chip->memory, model.name, chip->title);
+  const auto encoding = cuda::encode_work(model.dims, type, chip->sms, memory.windows);
+  const auto stepping = cuda::step_work(model.dims, type, memory.slots, options.max_rows, kPast);
+  if (as_json) {
+    const nlohmann::ordered_json plan = {
+        {"model", model.name}, {"chip", chip->name}, {"f16_operations_per_second", chip->half_ops},
+        {"memory_bytes_per_second", chip->read}, {"memory_bytes", memory.total()}, {"windows", memory.windows},
+        {"slots", memory.slots}, {"beams", options.max_rows}, {"positions", kPast},
+        {"encode", stages_as_json(*chip, encoding)}, {"step", stages_as_json(*chip, stepping)}};
+    std::puts(plan.dump(2).c_str());
+    return;
+  }
+  std::printf("%s on %s (%d SMs, %.0f T/s f16, %.2f TB/s): predicted, not measured\n\n%s", model.name.c_str(), chip->title,
               chip->sms, chip->half_ops / 1e12, chip->read / 1e12, cuda::describe(memory).c_str());
   const std::string windows = std::to_string(memory.windows) + (memory.windows == 1 ? " window" : " windows");
-  print_stages(*chip, ("encoding " + windows).c_str(), cuda::encode_work(weights.dims, type, chip->sms, memory.windows));
+  print_stages(*chip, ("encoding " + windows).c_str(), encoding);
   const std::string step = "a step of " + std::to_string(memory.slots) + " x " + std::to_string(options.max_rows) + " rows";
-  print_stages(*chip, step.c_str(), cuda::step_work(weights.dims, type, memory.slots, options.max_rows, kPast));
+  print_stages(*chip, step.c_str(), stepping);
 }
 
 }  // namespace sotto

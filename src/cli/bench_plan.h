@@ -4,10 +4,19 @@
 #include <string>
 
 #include "kernels/network.h"
+#include "models/dims.h"
 
 namespace sotto {
 
-// Prints memory and the least time of each stage. Throws Error for a chip that isn't known, or too small.
-void bench_plan(const std::string& chip, const Weights& weights, const NetworkOptions& options);
+// What a plan has to know of a model.
+struct PlannedModel {
+  std::string name;
+  Dims dims;
+  int alignment_heads;  // how many
+};
+
+// Prints memory and the least time of each stage, as a table or as JSON. Throws Error for a chip that isn't known, or too
+// small.
+void bench_plan(const std::string& chip, const PlannedModel& model, const NetworkOptions& options, bool as_json);
 
 }  // namespace sotto

@@ -208,7 +208,12 @@ TEST_CASE("cross attention: scores of the alignment heads") {
 }
 
 TEST_CASE("full: cross attention: every number of heads") {
-  for (int heads : {6, 8, 12, 16, 20}) check_cross(WeightType::f16, heads, 3, {{2, 5}, {0, 16}, {1, 1}}, {heads - 1}, false);
+  for (int heads : {6, 8, 12, 16, 20}) {
+    for (WeightType type : kOperands) {
+      check_cross(type, heads, 3, {{2, 5}, {0, 16}, {1, 1}}, {heads - 1}, false);
+      check_cross(type, heads, 3, {{2, 5}, {0, 16}, {1, 1}}, {}, false);
+    }
+  }
 }
 
 TEST_CASE("most attended: where the alignment heads' attention adds up most, of slots that step") {

@@ -126,7 +126,8 @@ class DecoderHost {
     return result;
   }
 
-  Alignment align(int slot, const std::vector<int>& tokens, int n_frames) {
+  // logits: gets those of all tokens, [n][vocabulary].
+  Alignment align(int slot, const std::vector<int>& tokens, int n_frames, std::vector<float>& logits) {
     stop(slot);
     const int heads = plan_.alignment_heads, n_tokens = int(tokens.size());
     Alignment result = {heads, n_tokens, n_frames, std::vector<float>(size_t(heads) * n_tokens * n_frames),
@@ -145,6 +146,12 @@ class DecoderHost {
       }
       const std::vector<RowProbabilities> found = probabilities(rows, next);
       for (int i = 0; i < n && first + i + 1 < n_tokens; i++) result.token_probs[first + i + 1] = found[i].next;
+      const int padded = padded_vocabulary(dims_.vocabulary);
+      std::vector<float> all(size_t(n) * padded);
+      get(all.data(), decoder_.buffers.logits, all.size() * 4);
+      for (int i = 0; i < n; i++) {
+        logits.insert(logits.end(), all.begin() + i * padded, all.begin() + i * padded + dims_.vocabulary);
+      }
     });
     return result;
   }
@@ -263,13 +270,22 @@ struct Pair {
   }
 
   void check_alignment(int slot, const std::vector<int>& tokens) {
-    const bool wide = driver.type() == WeightType::bf16;
-    const Alignment want = plain->align(slot, tokens, 777), got = driver.align(slot, tokens, 777);
-    CHECK(relative_error(got.qk, want.qk) < (wide ? 2e-2 : 3e-3));
-    // A probability's relative error is its logits' absolute one, and the synthetic embedding's logits grow as the root of
-    // the width: 20 at 384 for the largest of 50,000, of which 5e-4 (bf16: 4e-3) is 0.01 (0.08).
-    const double logits = 20 * std::sqrt(plain->dims().width / 384.0);
-    CHECK(relative_error(got.token_probs, want.token_probs) < logits * (wide ? 4e-3 : 5e-4));
+    const double bound = driver.type() == WeightType::bf16 ? 2e-2 : 3e-3;
+    std::vector<float> logits;
+    const Alignment want = plain->align(slot, tokens, 777), got = driver.align(slot, tokens, 777, logits);
+    CHECK(relative_error(got.qk, want.qk) < bound);
+    CHECK(relative_error(logits, plain->logits(slot, tokens)) < bound);
+    // Of the synthetic embedding's logits, which reach 30, an error within the bound may be a tenth of a probability. So
+    // probabilities are held to these very logits: only the exponentials and their sums are f32's.
+    const int vocabulary = plain->dims().vocabulary, eot = special_tokens(vocabulary).eot;
+    std::vector<float> expected(tokens.size());
+    for (size_t i = 1; i < tokens.size(); i++) {
+      const float* row = logits.data() + (i - 1) * vocabulary;
+      double sum = 0;
+      for (int t = 0; t < eot; t++) sum += std::exp(double(row[t]));
+      expected[i] = tokens[i] < eot ? float(std::exp(double(row[tokens[i]])) / sum) : 0;
+    }
+    CHECK(relative_error(got.token_probs, expected) < 2e-5);
   }
 
   void check_hypotheses(int slot) const {

@@ -111,4 +111,27 @@ TEST_CASE("roofline: what is predicted of a step is what the executor counts") {
   }
 }
 
+// What the predictions leave out: prompts, alignment, a step that watches where the attention goes, and bytes.
+TEST_CASE("roofline: no other kernel moves a sector or meets a bank in vain without an explanation") {
+  if (on_hardware()) return;
+  const auto network = open("int8");
+  const std::vector<float> mel = synthetic_mel(kSmall.mel_bins, 1);
+  const float* const mels[] = {mel.data()};
+  const int slot = 0;
+  network->encode(mels, {&slot, 1});
+  std::vector<int> prompt(20, 1000);
+  prompt[0] = special_tokens(kSmall.vocabulary).sot;
+  Settings settings;
+  settings.rows = 5;
+  settings.watch_attention = true;
+  const auto found = counted([&] {
+    network->begin({&slot, 1}, {&prompt, 1}, {&settings, 1});
+    network->step();
+    network->step();
+    network->align(slot, prompt, 700);
+  });
+  CHECK(found.at("cross attention").launches > 0);
+  CHECK(found.at("other").launches > 0);  // raw logits, probabilities, where attention goes
+}
+
 }  // namespace sotto::test

@@ -18,6 +18,7 @@ ELEVEN_SECONDS = "0890+0920"
 # Model, arguments, clips ("+": one behind the other), and the share of tokens that must be the plain network's.
 QUICK = [("tiny.en", ["--beam-size", "1"], [ELEVEN_SECONDS], 1), ("tiny.en", ["--beam-size", "5"], [ELEVEN_SECONDS], 1)]
 FULL = [("tiny.en", ["--beam-size", "5", "--mode", "batched", "--batch-size", "4"], ["0870", "0890", "0920", "0930"], 1),
+        ("tiny.en", ["--beam-size", "1", "--precision", "int8"], [ELEVEN_SECONDS], 0.9),
         ("tiny.en", ["--beam-size", "5", "--precision", "int8"], ["0870", ELEVEN_SECONDS], 0.9),
         ("base", ["--beam-size", "5"], ["0870"], 1)]
 

@@ -401,6 +401,16 @@ TEST_CASE("executor: what a kernel does wrong is told with its name and place") 
   CHECK(failure_of("wrong_no_wait", 32, 512).find("ended while its copies were in flight") != std::string::npos);
 }
 
+#ifndef __SANITIZE_THREAD__  // there it would take minutes
+TEST_CASE("executor: a wait for a store that never comes is given up") {
+  if (on_hardware()) return;
+  const DeviceArray<uint32_t> arrived(1);
+  arrived.fill(0);
+  CHECK_THROWS_WITH(launch("wrong_endless_wait", {.threads = 32}, LastArgs{arrived.data(), nullptr, nullptr, nullptr, nullptr}),
+                    doctest::Contains("threads wait for a store that never comes"));
+}
+#endif
+
 TEST_CASE("executor: a kernel goes on working after another failed") {
   if (on_hardware()) return;
   CHECK(!failure_of("wrong_divergent_barrier", 64, 0).empty());

@@ -147,7 +147,8 @@ inline Thread& running() { return *worker().current; }
 void meet(Operation operation, void* operand, Place place, void (*act)(Warp&));
 void open_if_complete(Block& block, int id);
 
-// Whether a barrier or wait is to do nothing: for the mutation tests (SIMT_SKIP=file.cu:123).
+// Whether a barrier or wait is to do nothing: for the mutation tests (SIMT_SKIP=file.cu:123, or in some kernels alone:
+// file.cu:123@one,another).
 bool skipped(const Place& place);
 std::string text_of(const Place& place);
 

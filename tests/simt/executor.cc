@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "simt/block.h"
@@ -180,15 +181,18 @@ const char* base_name(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-// With SIMT_SITES=FILE: the places of all barriers and waits that were come to, written at the end.
+// With SIMT_SITES=FILE: the places of all barriers and waits that were come to, and by which kernel, written at the end.
 class SiteList {
  public:
   SiteList() {
     if (const char* path = std::getenv("SIMT_SITES")) path_ = path;
     if (const char* skip = std::getenv("SIMT_SKIP")) {
-      const char* colon = std::strrchr(skip, ':');
-      skip_line_ = colon ? static_cast<uint32_t>(std::atoi(colon + 1)) : 0;
-      skip_file_ = std::string(skip, colon ? colon - skip : std::strlen(skip));
+      std::istringstream in(skip);
+      std::getline(in, skip_file_, ':');
+      std::string line;
+      std::getline(in, line, '@');
+      skip_line_ = static_cast<uint32_t>(std::atoi(line.c_str()));
+      for (std::string kernel; std::getline(in, kernel, ',');) skip_kernels_.insert(kernel);
     }
   }
   ~SiteList() {
@@ -199,16 +203,17 @@ class SiteList {
   bool skipped(const Place& place) {
     if (!path_.empty()) {
       std::lock_guard lock(mutex_);
-      sites_.insert(text_of(place));
+      sites_.insert(text_of(place) + " " + worker().launch->kernel->name);
     }
-    return skip_line_ == place.line() && skip_line_ != 0 && skip_file_ == base_name(place.file_name());
+    return skip_line_ == place.line() && skip_line_ != 0 && skip_file_ == base_name(place.file_name()) &&
+           (skip_kernels_.empty() || skip_kernels_.contains(worker().launch->kernel->name));
   }
 
  private:
   std::string path_, skip_file_;
   uint32_t skip_line_ = 0;
   std::mutex mutex_;
-  std::set<std::string> sites_;
+  std::set<std::string> sites_, skip_kernels_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 """Are all barriers needed, and would the tests see it if one were gone? Each barrier and each wait for copies that the
-kernels of some tests come to is made to do nothing, one at a time, and the tests must fail: under one of the schedules,
-or else with a race that ThreadSanitizer reports.
+kernels of some tests come to is made to do nothing, one at a time and for one kernel (of all types and widths) at a time,
+and the tests must fail: under one of the schedules, or else with a race that ThreadSanitizer reports.
 
 usage: mutate.py BUILD-DIRECTORY [TEST-CASE-PATTERN [SOURCE-FILE…]]
        the pattern is doctest's; source files (base names) restrict which places are tried
@@ -9,6 +9,7 @@ usage: mutate.py BUILD-DIRECTORY [TEST-CASE-PATTERN [SOURCE-FILE…]]
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,8 +50,13 @@ def quoted(name):  # a comma separates patterns
     return name.replace(",", "?")
 
 
+def family(kernel):
+    """qkv_s8 of qkv_s8_f16_384: what all types and widths of a kernel have in common."""
+    return re.sub(r"_(f16|bf16|i8|\d).*", "", kernel)
+
+
 def find_places(program, names, files):
-    """{place in a source: [(seconds, test case), …] of those that come to it}"""
+    """{(file, line, kernel without type and width): [(seconds, test case, names of kernels), …] of those that come to it}"""
     tests_of = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -59,9 +65,14 @@ def find_places(program, names, files):
             if run(program, quoted(name), SIMT_SITES=str(sites)) != 0:
                 sys.exit(f"test case '{name}' fails as it is")
             seconds = time.monotonic() - started
-            for site in sites.read_text().split() if sites.exists() else []:
-                if not files or site.rsplit(":", 1)[0] in files:
-                    tests_of.setdefault(site, []).append((seconds, name))
+            kernels = {}
+            for line in sites.read_text().splitlines() if sites.exists() else []:
+                site, kernel = line.split()
+                file, number = site.rsplit(":", 1)
+                if not files or file in files:
+                    kernels.setdefault((file, int(number), family(kernel)), []).append(kernel)
+            for place, all_of_it in kernels.items():
+                tests_of.setdefault(place, []).append((seconds, name, all_of_it))
     return tests_of
 
 
@@ -69,10 +80,12 @@ def sample(program):
     places = {}
     for name in sorted(set(SAMPLE.values())):
         found = find_places(program, [name], {file for file, test in SAMPLE.items() if test == name})
-        for file in {site.rsplit(":", 1)[0] for site in found}:
-            of_file = sorted((site for site in found if site.startswith(file + ":")), key=lambda site: int(site.split(":")[1]))
-            places.update((site, found[site]) for site in of_file[:SAMPLED])
-    missing = SAMPLE.keys() - {site.rsplit(":", 1)[0] for site in places}
+        for file in {place[0] for place in found}:
+            lines = sorted({line for of, line, _ in found if of == file})[:SAMPLED]
+            for line in lines:
+                place = min(place for place in found if place[:2] == (file, line))
+                places[place] = found[place]
+    missing = SAMPLE.keys() - {file for file, _, _ in places}
     if missing:
         sys.exit(f"no barrier of {', '.join(sorted(missing))} was come to")
     return places
@@ -87,15 +100,17 @@ def main():
         pattern = sys.argv[2] if len(sys.argv) > 2 else "*"
         tests_of = find_places(program, test_cases(program, pattern), set(sys.argv[3:]))
     survivors = []
-    for site, tests in sorted(tests_of.items()):
-        names = [quoted(name) for _, name in sorted(tests)]
-        caught = next((f"'{name}'" for name in names if run(program, name, SIMT_SKIP=site) != 0), None)
+    for (file, line, kernel), tests in sorted(tests_of.items()):
+        site = f"{file}:{line}"
+        tests = [(quoted(name), f"{site}@{','.join(kernels)}") for _, name, kernels in sorted(tests)]
+        caught = next((f"'{name}'" for name, skip in tests if run(program, name, SIMT_SKIP=skip) != 0), None)
         if not caught and watched.exists():
-            caught = next((f"'{name}', a race" for name in names
-                           if run(watched, name, SIMT_SKIP=site, TSAN_OPTIONS="halt_on_error=1") != 0), None)
-        print(f"{site}: {'seen by ' + caught if caught else 'NOT SEEN by ' + ', '.join(names)}", flush=True)
+            caught = next((f"'{name}', a race" for name, skip in tests
+                           if run(watched, name, SIMT_SKIP=skip, TSAN_OPTIONS="halt_on_error=1") != 0), None)
+        seen = f"seen by {caught}" if caught else f"NOT SEEN by {', '.join(name for name, _ in tests)}"
+        print(f"{site} in {kernel}: {seen}", flush=True)
         if not caught:
-            survivors.append(site)
+            survivors.append((site, kernel))
     print(f"{len(tests_of) - len(survivors)} of {len(tests_of)} barriers and waits are missed when they are gone")
     sys.exit(1 if survivors or not tests_of else 0)
 
