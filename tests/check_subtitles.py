@@ -5,7 +5,7 @@ usage: check_subtitles.py --style NAME [--language CODE] [--duration SECONDS] FI
 
 The first form names each breach of a hard rule as FILE:LINE. The second has the program lay out each transcript (its
 "words", "language" and "duration" say what to expect) in each style, and prints a table: hard rules by how many cues
-break them, soft ones in percent. Both end with status 1 if a hard rule is broken; openai-whisper's cues, style "plain",
+break them, soft ones in percent. Both end with status 1 if a hard rule is broken; openai-whisper's cues, style "whisper",
 are measured by broadcast's rules, and have to break them.
 
 Hard: columns, lines, order, gap, the longest time, inside the sound, and every word there once. Soft: reading speed, the
@@ -27,7 +27,7 @@ STYLES = {
     "bbc": (37, 2, 16, 5 / 6, 7, 25, 2),
     "social": (24, 1, 25, 0.4, 3, 30, 0),
 }
-STYLES["plain"] = STYLES["broadcast"]
+STYLES["plain"] = STYLES["whisper"] = STYLES["broadcast"]
 SCRIPTS = {"zh": (32, 11), "yue": (32, 11), "ja": (26, 7), "ko": (32, 14)}  # columns where others have 42, reading speed
 HARD = ["columns", "lines", "order", "gap", "long", "outside", "text"]
 SOFT = ["fast", "short", "bad break", "one word", "off voice", "unbalanced"]
@@ -157,12 +157,12 @@ def table(program, path, styles):
             text = "".join(segment["text"] for segment in transcript["segments"])
             for rule, cue in check(cues, style, transcript["language"], transcript["duration"], words, text):
                 counts[rule] += 1
-                if rule in HARD and style != "plain":
+                if rule in HARD and style != "whisper":
                     failed += 1
                     print(f"{transcript['audio']} {style}, {cue.start / 1000} s: {rule}", file=sys.stderr)
         print(f"{style:10} {total:5d} " + "".join(f"{counts[name]:9d}" for name in HARD)
               + "".join(f"{100 * counts[name] / max(total, 1):10.1f} %" for name in SOFT))
-        if style == "plain" and not all(counts[rule] for rule in ("columns", "gap", "long")):
+        if style == "whisper" and not all(counts[rule] for rule in ("columns", "gap", "long")):
             print("nothing is found wrong with cues that are known to be wrong", file=sys.stderr)
             failed += 1
     return failed

@@ -3,7 +3,7 @@ went in.
 
 usage: formats.py SOTTO FOLDER      FOLDER: for what is installed from PyPI, and for the files
 
-Transcripts full of what formats trip over are written by `sotto subtitles --style plain`, which gives a cue for each
+Transcripts full of what formats trip over are written by `sotto subtitles --style whisper`, which gives a cue for each
 segment, so that what a reader should find is what the transcript says. Ends with 77 where PyPI can't be reached.
 """
 import csv
@@ -322,7 +322,7 @@ def brightness(path, seconds, rate):
 
 def check_drawn(transcript, program, folder):
     """Every cue is seen while it should be, and none where there is none; words light up one after the other."""
-    file = transcript.write(program, folder, "--style", "plain")
+    file = transcript.write(program, folder, "--style", "whisper")
     light = brightness(file("ass"), 46, 2)
     for start, end, lines in transcript.cues:
         if re.search(r"[^\x00-\x7f]", "".join(lines)):
@@ -331,7 +331,7 @@ def check_drawn(transcript, program, folder):
         check(start % 500 == 0 or light[int(start / 500)] == 0,
               f"libass shows nothing before {lines!r}")
     one = Transcript("karaoke", [segment(1, 4, "one two three")])
-    file = one.write(program, folder, "--style", "plain", "--karaoke")
+    file = one.write(program, folder, "--style", "whisper", "--karaoke")
     light = brightness(file("ass"), 4, 2)
     check(0 < light[2] < light[5] < light[7], f"libass lights up word after word: {light}")
 
@@ -340,7 +340,7 @@ def check_karaoke(program, folder):
     import pysubs2
     import webvtt
     one = Transcript("words", [segment(10, 14, "one <two> three & four"), segment(15, 16.0149, "five six")])
-    file = one.write(program, folder, "--style", "plain", "--karaoke")
+    file = one.write(program, folder, "--style", "whisper", "--karaoke")
     same(by_webvtt(file("vtt"), webvtt.read)[0][2], ["one &lt;two&gt; three &amp; four"], "words.vtt by webvtt-py")
     plain = joined(one.cues)
     same(without_signs(by_ffmpeg(file("vtt")), plain), without_signs(plain, plain), "words.vtt by ffmpeg")
@@ -368,7 +368,7 @@ def main():
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
     for transcript in transcripts():
-        file = transcript.write(program, files, "--style", "plain")
+        file = transcript.write(program, files, "--style", "whisper")
         check_cues(transcript, file)
         check_tables(transcript, file)
         check_textgrid(transcript, file)

@@ -47,15 +47,15 @@ class WordTimes {
   size_t end_ = 0, at_ = 0;
 };
 
-int64_t reading_ms(const FileCue& cue, bool vtt, const SubtitleStyle& style) {
-  return std::llrint(size_of(shown_text(cue, vtt)).graphemes * 1000 / style.reading_speed);
+int64_t reading_ms(const FileCue& cue, CueFormat format, const SubtitleStyle& style) {
+  return std::llrint(size_of(shown_text(cue, format)).graphemes * 1000 / style.reading_speed);
 }
 
 }  // namespace
 
-std::string shown_text(const FileCue& cue, bool vtt) {
+std::string shown_text(const FileCue& cue, CueFormat format) {
   std::string text;
-  for (const std::string& line : cue.text) text.append(text.empty() ? "" : " ").append(shown(line, vtt));
+  for (const std::string& line : cue.text) text.append(text.empty() ? "" : " ").append(shown(line, format));
   return text;
 }
 
@@ -66,8 +66,11 @@ std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segment
   int64_t free_ms = 0, shift_ms = 0;
   std::vector<int> kept;
   std::vector<FileCue> cues;
+  std::vector<std::string> notes;  // above cues that are left out
   for (int i = 0; i < n; ++i) {
     FileCue& cue = file.cues[static_cast<size_t>(i)];
+    cue.before.insert(cue.before.begin(), notes.begin(), notes.end());
+    notes.clear();
     int next = i + 1;
     while (next < n && !heard(next)) ++next;
     const int64_t limit_ms = next < n ? to_ms(segments[static_cast<size_t>(next)].start_s) - style.gap_ms : end_ms;
@@ -76,19 +79,23 @@ std::vector<int> retime_by_words(CueFile& file, std::span<const Segment> segment
       const int64_t start_ms = std::max(free_ms, to_ms(segment.start_s));
       shift_ms = start_ms - cue.start_ms;
       const int64_t wanted_ms = std::max({to_ms(segment.end_s), start_ms + style.min_ms,
-                                          start_ms + std::min(reading_ms(cue, file.vtt, style), style.max_ms)});
+                                          start_ms + std::min(reading_ms(cue, file.format, style), style.max_ms)});
       cue.start_ms = start_ms;
       cue.end_ms = std::max(std::min(wanted_ms, limit_ms), start_ms + 1);
     } else {
       const int64_t length_ms = cue.end_ms - cue.start_ms;
       cue.start_ms = std::max(free_ms, cue.start_ms + shift_ms);
       cue.end_ms = std::min(cue.start_ms + length_ms, limit_ms);
-      if (cue.end_ms < cue.start_ms + std::min(kMomentMs, length_ms)) continue;
+      if (cue.end_ms < cue.start_ms + std::min(kMomentMs, length_ms)) {
+        notes = std::move(cue.before);
+        continue;
+      }
     }
     free_ms = cue.end_ms + style.gap_ms;
     kept.push_back(i);
     cues.push_back(std::move(cue));
   }
+  file.after.insert(file.after.begin(), notes.begin(), notes.end());
   file.cues = std::move(cues);
   return kept;
 }
@@ -115,7 +122,7 @@ std::vector<Cue> cues_of(const CueFile& file, std::span<const Segment> segments,
     cue.end_ms = file.cues[i].end_ms;
     for (const std::string& line : file.cues[i].text) {
       CueLine& words = cue.lines.emplace_back();
-      for (const WrittenWord& written : written_words(shown(line, file.vtt))) {
+      for (const WrittenWord& written : written_words(shown(line, file.format))) {
         CueWord& word = words.emplace_back();
         word.text = (written.space && words.size() > 1 ? " " : "") + written.text;
         word.start_ms = cue.start_ms;

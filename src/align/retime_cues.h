@@ -14,7 +14,7 @@
 namespace sotto {
 
 // A cue's text on one line, without tags.
-std::string shown_text(const FileCue& cue, bool vtt);
+std::string shown_text(const FileCue& cue, CueFormat format);
 
 // Gives each cue the time of its words (segments[i].words, in the cue's order), and as much longer as it takes to read it
 // and as there is room. A cue without words, of which nothing was heard, moves like the one before it and stays if it

@@ -60,20 +60,21 @@ Source plain_text(const std::string& content, const std::string& language) {
 Source read_source(const std::string& path, const std::string& language) {
   const std::string content = read_text_file(path);
   Source source;
-  if (content.find("-->") != content.npos) source.subtitles = parse_cue_file(content);
+  const bool json = nlohmann::json::accept(content) && path != "-";
+  if (!json) source.subtitles = parse_cue_file(content);
   if (!source.subtitles.cues.empty()) {
     for (const FileCue& cue : source.subtitles.cues) {
-      source.texts.push_back({' ' + shown_text(cue, source.subtitles.vtt), ""});
+      source.texts.push_back({' ' + shown_text(cue, source.subtitles.format), ""});
       source.lines.push_back(cue.line);
     }
-  } else if (nlohmann::json::accept(content) && path != "-") {
+  } else if (json) {
     for (const Transcript& transcript : read_transcripts(path))
       for (const Segment& segment : transcript.segments) source.texts.push_back({segment.text, segment.speaker});
   } else {
     source = plain_text(content, language);
   }
   if (std::ranges::all_of(source.texts, [](const GivenText& text) { return strip(text.text).empty(); }))
-    throw Error(path + " holds no text to align");
+    throw Error(input_name(path) + " holds no text to align");
   return source;
 }
 
@@ -84,6 +85,8 @@ std::string in_quotes(std::string_view text) {
   if (text.size() > kMost) out = "\"" + std::string(strip(out.substr(1, out.find_last_of(' ') - 1))) + " …";
   return valid_utf8(out) + '"';
 }
+
+Format format_of(const CueFile& file) { return parse_formats(extension_of(file.format))[0]; }
 
 class Command {
  public:
@@ -116,7 +119,7 @@ class Command {
     if (!arguments_.output.formats.empty()) return arguments_.output.formats[0];
     const std::string end = std::filesystem::path(arguments_.output.folder).extension().string();
     if (arguments_.output.folder != "-" && end.size() > 1) return parse_formats(end.substr(1))[0];
-    return source_.subtitles.vtt ? Format::vtt : Format::srt;
+    return source_.subtitles.cues.empty() ? Format::srt : format_of(source_.subtitles);
   }
 
   AlignedText align() {
@@ -159,7 +162,7 @@ class Command {
     const auto end_ms = static_cast<int64_t>(transcript.duration_s * 1000);
     const std::vector<int> kept = retime_by_words(file, transcript.segments, style, end_ms);
     n_left_out_ = before.cues.size() - file.cues.size();
-    if (format == (file.vtt ? Format::vtt : Format::srt) && !arguments_.subtitles.karaoke)
+    if (format == format_of(file) && !arguments_.subtitles.karaoke)
       return write_cue_file(file, moved_within(before, file, kept));
     const std::vector<Cue> cues = cues_of(file, transcript.segments, kept);
     std::erase_if(transcript.segments, [](const Segment& segment) { return segment.words.empty(); });
@@ -171,7 +174,7 @@ class Command {
     for (const auto& unheard : aligned.unheard) {
       if (++n > kMostTold) continue;
       const std::string place = source_.lines.empty() ? "" : ":" + std::to_string(source_.lines[unheard.segment]);
-      std::fprintf(stderr, "%s%s: not heard: %s\n", text_.c_str(), place.c_str(), in_quotes(unheard.text).c_str());
+      std::fprintf(stderr, "%s%s: not heard: %s\n", input_name(text_).c_str(), place.c_str(), in_quotes(unheard.text).c_str());
     }
     for (const auto& untold : aligned.untold) {
       if (++n > kMostTold) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "kernels/decode.h"
 #include "models/near_words.h"
@@ -62,7 +63,9 @@ void ArgumentParser::settle_redo() {
     throw CLI::ValidationError("--redo", "it takes one stretch and one file of subtitles, and one file of sound");
   if (writes_files_ || !arguments_.output.formats.empty() || arguments_.transcribe.clip_timestamps.size() > 1)
     throw CLI::ValidationError("--redo", "it says by itself what to transcribe and which file to write");
-  refuse_errors("--redo", [&] { arguments_.redo = read_redo(redo_[0], redo_[1]); });
+  Stretch asked{};
+  refuse_errors("--redo", [&] { asked = parse_stretch(redo_[0]); });
+  arguments_.redo = read_redo(asked, redo_[1]);
   const Stretch& stretch = arguments_.redo->stretch;
   arguments_.transcribe.clip_timestamps = {static_cast<double>(stretch.start_ms) / 1000,
                                            static_cast<double>(stretch.end_ms) / 1000};
@@ -133,8 +136,8 @@ std::optional<Arguments> ArgumentParser::parse(const std::vector<std::string>& w
 std::optional<Arguments> ArgumentParser::parse_align(const std::vector<std::string>& written) {
   app_.name("sotto align");
   app_.description("When each word of a text is spoken. The text: a transcript as plain text or JSON, or subtitles (SRT, "
-                   "WebVTT), whose cues and lines stay. What isn't heard gets no time, and is named, as is speech without "
-                   "a text.");
+                   "WebVTT, ASS, TTML, SBV, LRC, TSV, CSV), whose cues and lines stay. What isn't heard gets no time, and is "
+                   "named, as is speech without a text.");
   app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   arguments_.files.resize(2);
   app_.add_option("AUDIO", arguments_.files[0], "a sound or video file")->required();
@@ -143,7 +146,11 @@ std::optional<Arguments> ArgumentParser::parse_align(const std::vector<std::stri
   add_model();
   group_ = "Output";
   option("-o,--output", "FILE", "the file to write, in the format that its name says ('-': standard output)",
-         [this](const std::string& name) { arguments_.output.folder = name; });
+         [this](const std::string& name) {
+           arguments_.output.folder = name;
+           const std::string end = std::filesystem::path(name).extension().string();
+           if (name != "-" && end.size() > 1) refuse_errors("--output", [&] { parse_formats(end.substr(1)); });
+         });
   option("-f,--output-format", "NAME", "one of " + format_names() + " (the text's own, or srt)",
          [this](const std::string& name) {
            refuse_errors("--output-format", [&] { arguments_.output.formats = parse_formats(name); });

@@ -37,7 +37,7 @@ constexpr char kHelp[] = R"(sotto: speech to text with times
   --quiet                          nothing on standard error but what goes wrong
 
   sotto transcribe --help          all options, by what they are for
-  sotto live                       captions of what is being said
+  sotto live, sotto devices        captions of what is being said; the microphones there are
   sotto subtitles FILE.json        subtitles in another layout or format, without transcribing again
   sotto check FILE.srt             what breaks the rules of a layout
   sotto retime FILE.srt --shift 2  subtitles moved or stretched in time

@@ -16,8 +16,11 @@ struct Redo {
   Stretch stretch;  // as wide as the cues that it touches
 };
 
-// range: two times with '-' between them. Throws Error.
-Redo read_redo(const std::string& range, const std::string& path);
+// Of two times with '-' between them. Throws Error.
+Stretch parse_stretch(const std::string& range);
+
+// Throws Error.
+Redo read_redo(Stretch stretch, const std::string& path);
 
 // Puts the stretch's cues, laid out, in the place of those that were there, and writes the file.
 void write_redo(Redo redo, const Transcript& transcript, const SubtitleOptions& options);

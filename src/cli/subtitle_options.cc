@@ -40,8 +40,8 @@ void add_subtitle_options(CLI::App& app, SubtitleOptions& options) {
        }, help)->type_name(value)->group(group);
   };
   text("--style", "NAME",
-       "layout of cues: broadcast, netflix, bbc, social; plain: openai-whisper's, one for each segment (broadcast; plain "
-       "where one of the next four is given)",
+       "layout of cues: broadcast, netflix, bbc, social; plain: a cue for each segment, parted where it's too long; whisper: "
+       "openai-whisper's, whatever their length (broadcast; whisper where one of the next four is given)",
        options.style);
   count("--max-line-width", "columns of a line; a full-width character takes two", options.columns);
   count("--max-line-count", "lines of a cue", options.lines);

@@ -18,20 +18,24 @@ std::string phrase(const char* format, Values... values) {
   return text;
 }
 
+constexpr double kNearCutFrames = 12;  // half a second of film
+
 double seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 class Checker {
  public:
-  Checker(const CueFile& file, const SubtitleStyle& style, std::string_view language, int64_t duration_ms)
-      : file_(file), style_(style), language_(language), duration_ms_(duration_ms) {}
+  Checker(const CueFile& file, const SubtitleStyle& style, std::string_view language, int64_t duration_ms,
+          std::span<const int64_t> cuts_ms)
+      : file_(file), style_(style), language_(language), duration_ms_(duration_ms),
+        cuts_ms_(cuts_ms) {}
 
   std::vector<Breach> run() {
-    for (const int line : file_.unreadable_lines) hard(line, "the times can't be read");
+    for (const BadLine& bad : file_.bad_lines) hard(bad.line, bad.what);
     for (size_t i = 0; i < file_.cues.size(); ++i) {
       const FileCue& cue = file_.cues[i];
       check_times(cue, i > 0 ? &file_.cues[i - 1] : nullptr);
       check_text(cue);
-      if (!file_.vtt && cue.name != std::to_string(i + 1))
+      if (file_.format == CueFormat::srt && cue.name != std::to_string(i + 1))
         soft(cue.line, cue.name.empty() ? "the number is missing"
                                         : "the number is " + cue.name + ", not " + std::to_string(i + 1));
     }
@@ -52,13 +56,17 @@ class Checker {
       soft(cue.line, phrase("it stays for %.3f s, %.3f s at least", seconds(shown_ms), seconds(style_.min_ms)));
     if (duration_ms_ > 0 && cue.end_ms > duration_ms_)
       hard(cue.line, phrase("it ends %.3f s behind the end of the sound", seconds(cue.end_ms - duration_ms_)));
+    const auto margin_ms = static_cast<int64_t>(kNearCutFrames * style_.frame_ms);
+    const auto cut = std::ranges::upper_bound(cuts_ms_, cue.start_ms + margin_ms);
+    if (cut != cuts_ms_.end() && *cut < cue.end_ms - margin_ms)
+      soft(cue.line, phrase("the picture changes at %.3f s while it stays", seconds(*cut)));
     if (!before) return;
     const int64_t gap_ms = cue.start_ms - before->end_ms;
     if (cue.start_ms < before->start_ms)
       hard(cue.line, "it begins before the cue above it");
     else if (gap_ms < 0)
       hard(cue.line, phrase("it begins %.3f s before the cue above it ends", seconds(-gap_ms)));
-    else if (gap_ms < style_.gap_ms)
+    else if (file_.format != CueFormat::lrc && gap_ms + step_ms(file_.format) <= style_.gap_ms)
       hard(cue.line, phrase("the gap before it is %.3f s, %.3f s at least", seconds(gap_ms), seconds(style_.gap_ms)));
   }
 
@@ -66,8 +74,8 @@ class Checker {
     int characters = 0, n_lines = 0;
     std::vector<int> widths;
     for (size_t i = 0; i < cue.text.size(); ++i) {
-      const int line = cue.line + 1 + static_cast<int>(i);
-      const std::string text(strip(shown(cue.text[i], file_.vtt)));
+      const int line = line_of_text(file_, cue, i);
+      const std::string text(strip(shown(cue.text[i], file_.format)));
       if (text.empty()) {
         hard(line, "a blank line within a cue, at which players end it");
         continue;
@@ -99,14 +107,15 @@ class Checker {
   const SubtitleStyle& style_;
   const std::string_view language_;
   const int64_t duration_ms_;
+  const std::span<const int64_t> cuts_ms_;
   std::vector<Breach> breaches_;
 };
 
 }  // namespace
 
 std::vector<Breach> check_cues(const CueFile& file, const SubtitleStyle& style, std::string_view language,
-                               int64_t duration_ms) {
-  return Checker(file, style, language, duration_ms).run();
+                               int64_t duration_ms, std::span<const int64_t> cuts_ms) {
+  return Checker(file, style, language, duration_ms, cuts_ms).run();
 }
 
 }  // namespace sotto

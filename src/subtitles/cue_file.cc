@@ -3,18 +3,99 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <utility>
+#include <iterator>
 
 #include "models/error.h"
 #include "models/utf8.h"
+#include "src/subtitles/cue_formats.h"
 #include "src/subtitles/read_text_file.h"
 
 namespace sotto {
 namespace {
 
+struct FormatName {
+  CueFormat format;
+  std::string_view name, extension;
+  int64_t step_ms;
+};
+constexpr FormatName kNames[] = {
+    {CueFormat::srt, "SRT", "srt", 1},   {CueFormat::vtt, "WebVTT", "vtt", 1}, {CueFormat::ass, "SubStation Alpha", "ass", 10},
+    {CueFormat::ttml, "TTML", "ttml", 1}, {CueFormat::sbv, "SBV", "sbv", 1},    {CueFormat::lrc, "LRC", "lrc", 10},
+    {CueFormat::tsv, "TSV", "tsv", 1},   {CueFormat::csv, "CSV", "csv", 1},
+};
+
+const FormatName& row_of(CueFormat format) { return *std::ranges::find(kNames, format, &FormatName::format); }
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::vector<std::string> lines_of(std::string_view content) {
+std::string_view first_line(std::string_view content) {
+  content.remove_prefix(std::min(content.find_first_not_of(" \t\n"), content.size()));
+  return content.substr(0, content.find('\n'));
+}
+
+// Of what programs and people wrote, told by the first line, or the sections that it has.
+CueFile parse_by_looks(const std::string& content) {
+  const std::string_view first = first_line(content);
+  if (content.starts_with("WEBVTT")) return parse_blocks(content, CueFormat::vtt);
+  if (first.starts_with("[Script Info]") || content.find("\n[Events]") != content.npos) return parse_ass(content);
+  if (first.starts_with('<') &&
+      (content.find("<tt") != content.npos || content.find(":tt") != content.npos)) return parse_ttml(content);
+  if (first.starts_with("start\tend")) return parse_table(content, CueFormat::tsv);
+  if (first.starts_with("start,end")) return parse_table(content, CueFormat::csv);
+  for (CueFile (*parse)(std::string_view) : {parse_sbv, parse_lrc})
+    if (CueFile file = parse(content); !file.cues.empty()) return file;
+  return parse_blocks(content, CueFormat::srt);
+}
+
+std::string without_entities(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> kEntities[] = {
+      {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&nbsp;", "\u00A0"}, {"&lrm;", "\u200E"}, {"&rlm;", "\u200F"}};
+  std::string out;
+  while (!text.empty()) {
+    const auto entity = std::ranges::find_if(kEntities, [&](const auto& e) { return text.starts_with(e.first); });
+    out += entity != std::end(kEntities) ? entity->second : text.substr(0, 1);
+    text.remove_prefix(entity != std::end(kEntities) ? entity->first.size() : 1);
+  }
+  return out;
+}
+
+std::string shown_block(std::string_view written, bool vtt) {
+  std::string out;
+  while (!written.empty()) {
+    size_t skip = 0;
+    const unsigned char next = written.size() > 1 ? static_cast<unsigned char>(written[1]) : ' ';
+    if (written[0] == '<' && (vtt || next == '/' || std::isalpha(next))) skip = written.find('>') + 1;
+    if (written.starts_with("{\\")) skip = written.find('}') + 1;
+    if (skip == 0) out += written[0];  // a tag without an end is shown
+    written.remove_prefix(std::max<size_t>(skip, 1));
+  }
+  return vtt ? without_entities(out) : out;
+}
+
+// "\{" is a brace, and not the beginning of commands.
+std::string shown_ass(std::string_view written) {
+  std::string out;
+  while (!written.empty()) {
+    size_t taken = 1;
+    if (written.starts_with("\\{") || written.starts_with("\\}")) {
+      out += written[1];
+      taken = 2;
+    } else if (written.starts_with("\\h")) {
+      out += "\u00A0";
+      taken = 2;
+    } else if (written[0] == '{' && written.find('}') != written.npos) {
+      taken = written.find('}') + 1;
+    } else {
+      out += written[0];
+    }
+    written.remove_prefix(taken);
+  }
+  return replaced(out, "\u2060", "");
+}
+
+}  // namespace
+
+std::vector<std::string> lines_of_file(std::string_view content) {
   std::vector<std::string> lines;
   while (!content.empty()) {
     const size_t end = std::min(content.find('\n'), content.size());
@@ -24,91 +105,42 @@ std::vector<std::string> lines_of(std::string_view content) {
   return lines;
 }
 
-bool is_blank(const std::string& line) { return strip(line).empty(); }
-
-struct TimesLine {
-  int64_t start_ms, end_ms;
-  std::string settings;
-};
-
-std::optional<TimesLine> times_of(std::string_view line) {
-  const size_t arrow = line.find("-->");
-  if (arrow == line.npos) return std::nullopt;
-  size_t end = 0, rest = 0;
-  const auto start_ms = parse_time_ms(strip(line.substr(0, arrow)), end);
-  const std::string_view second = strip(line.substr(arrow + 3));
-  const auto end_ms = parse_time_ms(second, rest);
-  if (!start_ms || !end_ms || end != strip(line.substr(0, arrow)).size()) return std::nullopt;
-  return TimesLine{*start_ms, *end_ms, std::string(second.substr(rest))};
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (size_t at; (at = text.find(from)) != text.npos; text.remove_prefix(at + from.size()))
+    out.append(text.substr(0, at)).append(to);
+  return out.append(text);
 }
 
-bool begins_block(const std::string& line) {
-  for (const char* word : {"NOTE", "STYLE", "REGION", "WEBVTT"})
-    if (line.starts_with(word)) return true;
-  return false;
-}
-
-void drop_blank_ends(std::vector<std::string>& lines) {
-  while (!lines.empty() && is_blank(lines.back())) lines.pop_back();
-  lines.erase(lines.begin(), std::ranges::find_if_not(lines, is_blank));
-}
-
-bool is_number(std::string_view line) {
-  line = strip(line);
-  return !line.empty() && std::ranges::all_of(line, is_digit);
-}
-
-// Shares out what stands between two cues' times: the text of the first, other blocks, and the name of the second.
-void share_out(std::vector<std::string> between, bool vtt, FileCue* first, FileCue* second, std::vector<std::string>& rest) {
-  if (second && !between.empty() && !is_blank(between.back())) {
-    const bool alone = between.size() == 1 || is_blank(between[between.size() - 2]);
-    if (is_number(between.back()) || (vtt && alone && !begins_block(between.back()))) {
-      second->name = strip(between.back());
-      between.pop_back();
-    }
-  }
-  auto text_end = first ? between.end() : between.begin();
-  if (first && vtt)
-    for (auto line = between.begin(); line != between.end(); ++line)
-      if (begins_block(*line) && line != between.begin() && is_blank(line[-1])) {
-        text_end = line;
-        break;
-      }
-  std::vector<std::string> other(text_end, between.end());
-  between.erase(text_end, between.end());
-  while (!between.empty() && is_blank(between.back())) between.pop_back();
-  drop_blank_ends(other);
-  if (first) first->text = std::move(between);
-  (second ? second->before : rest) = std::move(other);
-}
-
-std::string clock(int64_t ms, char mark) {
+std::string file_clock(int64_t ms, int hour_digits, char mark, int digits) {
   ms = std::max<int64_t>(ms, 0);
+  if (digits == 2) ms = (ms + 5) / 10 * 10;
   char text[48];
-  std::snprintf(text, sizeof text, "%02lld:%02d:%02d%c%03d", static_cast<long long>(ms / 3600000),
-                static_cast<int>(ms / 60000 % 60), static_cast<int>(ms / 1000 % 60), mark, static_cast<int>(ms % 1000));
+  std::snprintf(text, sizeof text, "%0*lld:%02d:%02d%c%0*d", hour_digits, static_cast<long long>(ms / 3600000),
+                static_cast<int>(ms / 60000 % 60), static_cast<int>(ms / 1000 % 60), mark, digits,
+                static_cast<int>(ms % 1000 / (digits == 2 ? 10 : 1)));
   return text;
 }
 
-// "<00:01.500>" within a WebVTT text.
-std::string with_moved_times(std::string_view line, const std::function<int64_t(int64_t)>& moved) {
+std::string with_moved_times(std::string_view text, char open, char close, const MovedTime& moved,
+                             const std::function<std::string(int64_t)>& written) {
   std::string out;
-  while (!line.empty()) {
+  while (!text.empty()) {
     size_t end = 0;
-    const auto ms = line[0] == '<' && line.size() > 1 && is_digit(line[1]) ? parse_time_ms(line.substr(1), end)
-                                                                            : std::nullopt;
-    if (ms && end + 1 < line.size() && line[end + 1] == '>') {
-      out += '<' + clock(moved(*ms), '.') + '>';
-      line.remove_prefix(end + 2);
-    } else {
-      out += line[0];
-      line.remove_prefix(1);
-    }
+    const auto ms = text[0] == open && text.size() > 1 && is_digit(text[1]) ? parse_time_ms(text.substr(1), end)
+                                                                             : std::nullopt;
+    const bool whole = ms && end + 1 < text.size() && text[end + 1] == close;
+    if (whole) out += open + written(moved(*ms)) + close;
+    else out += text[0];
+    text.remove_prefix(whole ? end + 2 : 1);
   }
   return out;
 }
 
-}  // namespace
+int column(const CueFile& file, std::string_view name) {
+  const auto found = std::ranges::find(file.columns, name);
+  return found == file.columns.end() ? -1 : static_cast<int>(found - file.columns.begin());
+}
 
 std::optional<int64_t> parse_time_ms(std::string_view text, size_t& end) {
   size_t at = text.starts_with('-') ? 1 : 0;
@@ -149,80 +181,96 @@ int64_t time_ms(std::string_view text, std::string_view what_for) {
 }
 
 CueFile parse_cue_file(const std::string& content) {
-  CueFile file;
-  const std::vector<std::string> lines = lines_of(content);
-  file.vtt = content.starts_with("WEBVTT");
-  size_t done = 0;  // lines before this one have their place
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find("-->") == std::string::npos) continue;
-    auto times = times_of(lines[i]);
-    if (!times) {
-      file.unreadable_lines.push_back(static_cast<int>(i) + 1);
-      continue;
-    }
-    file.cues.push_back({.line = static_cast<int>(i) + 1, .start_ms = times->start_ms, .end_ms = times->end_ms,
-                         .settings = std::move(times->settings)});
-    FileCue* const before = file.cues.size() > 1 ? &file.cues[file.cues.size() - 2] : nullptr;
-    share_out({lines.begin() + static_cast<std::ptrdiff_t>(done), lines.begin() + static_cast<std::ptrdiff_t>(i)}, file.vtt,
-              before, &file.cues.back(), file.after);
-    done = i + 1;
+  CueFile file = parse_by_looks(content);
+  int number = 0;
+  for (const std::string& line : lines_of_file(content)) {
+    ++number;
+    if (line.find('\0') != line.npos) file.bad_lines.push_back({number, "it holds a NUL, at which programs end the text"});
+    if (valid_utf8(line) != line) file.bad_lines.push_back({number, "it is not in UTF-8"});
   }
-  if (!file.cues.empty())
-    share_out({lines.begin() + static_cast<std::ptrdiff_t>(done), lines.end()}, file.vtt, &file.cues.back(), nullptr,
-              file.after);
+  std::ranges::stable_sort(file.bad_lines, {}, &BadLine::line);
   return file;
 }
 
 CueFile read_cue_file(const std::string& path) {
-  CueFile file = parse_cue_file(read_text_file(path));
-  if (file.cues.empty()) throw Error(path + " holds no subtitles in SRT or WebVTT");
+  const std::string name = input_name(path);
+  CueFile file;
+  try {
+    file = parse_cue_file(read_text_file(path));
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    throw Error(what.starts_with("line ") ? name + ", " + what : what);
+  }
+  if (file.cues.empty())
+    throw Error(name + " holds no subtitles; SRT, WebVTT, ASS, TTML, SBV, LRC, TSV and CSV can be read");
   return file;
 }
 
 std::string write_cue_file(const CueFile& file, const std::function<int64_t(int64_t)>& moved) {
-  std::string out;
-  const char mark = file.vtt ? '.' : ',';
-  const auto add = [&](const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) out.append(line).append("\n");
-  };
-  int number = 0;
-  for (const FileCue& cue : file.cues) {
-    add(cue.before);
-    if (!cue.before.empty()) out += '\n';
-    if (!file.vtt) out += std::to_string(++number) + '\n';
-    if (file.vtt && !cue.name.empty()) out += cue.name + '\n';
-    out += clock(cue.start_ms, mark) + " --> " + clock(cue.end_ms, mark) + cue.settings + '\n';
-    for (const std::string& line : cue.text)
-      if (!is_blank(line)) out += (moved && file.vtt ? with_moved_times(line, moved) : line) + '\n';
-    out += '\n';
+  switch (file.format) {
+    case CueFormat::srt:
+    case CueFormat::vtt: return write_blocks(file, moved);
+    case CueFormat::ass: return write_ass(file, moved);
+    case CueFormat::ttml: return write_ttml(file, moved);
+    case CueFormat::sbv: return write_sbv(file);
+    case CueFormat::lrc: return write_lrc(file, moved);
+    case CueFormat::tsv:
+    case CueFormat::csv: return write_table(file);
   }
-  add(file.after);
-  return out;
+  CHECK_INVARIANT(false);
 }
 
-std::string shown(std::string_view written, bool vtt) {
-  static constexpr std::pair<std::string_view, std::string_view> kEntities[] = {
-      {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&nbsp;", "\u00A0"}, {"&lrm;", "\u200E"}, {"&rlm;", "\u200F"}};
-  std::string out;
-  while (!written.empty()) {
-    size_t skip = 0;
-    const unsigned char next = written.size() > 1 ? static_cast<unsigned char>(written[1]) : ' ';
-    if (written[0] == '<' && (vtt || next == '/' || std::isalpha(next))) skip = written.find('>') + 1;
-    if (written.starts_with("{\\")) skip = written.find('}') + 1;
-    if (skip > 0) {  // a tag without an end is shown
-      written.remove_prefix(skip);
-      continue;
-    }
-    const auto entity = std::ranges::find_if(kEntities, [&](const auto& e) { return vtt && written.starts_with(e.first); });
-    if (entity != std::end(kEntities)) {
-      out += entity->second;
-      written.remove_prefix(entity->first.size());
-      continue;
-    }
-    out += written[0];
-    written.remove_prefix(1);
+int erase_cues(CueFile& file, const std::function<bool(const FileCue&)>& erased) {
+  std::vector<FileCue> kept;
+  std::vector<std::string> lines;
+  const int n = static_cast<int>(file.cues.size());
+  for (FileCue& cue : file.cues) {
+    cue.before.insert(cue.before.begin(), lines.begin(), lines.end());
+    lines.clear();
+    if (erased(cue)) lines = std::move(cue.before);
+    else kept.push_back(std::move(cue));
   }
-  return out;
+  file.after.insert(file.after.begin(), lines.begin(), lines.end());
+  file.cues = std::move(kept);
+  return n - static_cast<int>(file.cues.size());
 }
+
+// Rows keep the fields that only this file has, as styles and margins; those of both, such as who speaks, are the cue's.
+FileCue in_shape_of(const CueFile& file, const FileCue* like, const CueFile& other, const FileCue& cue) {
+  FileCue shaped = cue;
+  shaped.is_new = true;
+  if (!like) return shaped;
+  shaped.element = like->element;
+  if (file.columns.empty()) return shaped;
+  shaped.fields = like->fields;
+  for (const char* name : {"text", "name", "actor", "speaker"}) {
+    const int here = column(file, name), there = column(other, name);
+    if (here >= 0 && there >= 0) shaped.fields[static_cast<size_t>(here)] = cue.fields[static_cast<size_t>(there)];
+  }
+  return shaped;
+}
+
+std::string shown(std::string_view written, CueFormat format) {
+  switch (format) {
+    case CueFormat::srt: return shown_block(written, false);
+    case CueFormat::vtt: return shown_block(written, true);
+    case CueFormat::ass: return shown_ass(written);
+    case CueFormat::lrc: {
+      const auto mark = [](int64_t) { return std::string(1, '\0'); };
+      const std::string marked = with_moved_times(written, '<', '>', [](int64_t ms) { return ms; }, mark);
+      return replaced(marked, std::string_view("<\0>", 3), "");
+    }
+    default: return std::string(written);
+  }
+}
+
+int line_of_text(const CueFile& file, const FileCue& cue, size_t n) {
+  const bool below = file.format == CueFormat::srt || file.format == CueFormat::vtt || file.format == CueFormat::sbv;
+  return below ? cue.line + 1 + static_cast<int>(n) : cue.line;
+}
+
+std::string_view name_of(CueFormat format) { return row_of(format).name; }
+std::string_view extension_of(CueFormat format) { return row_of(format).extension; }
+int64_t step_ms(CueFormat format) { return row_of(format).step_ms; }
 
 }  // namespace sotto

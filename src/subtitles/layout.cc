@@ -29,7 +29,7 @@ int label_columns(const Transcript& transcript) {
 }  // namespace
 
 std::vector<Cue> lay_out(const Transcript& transcript, const SubtitleOptions& options, std::span<const int64_t> cuts_ms) {
-  if (is_plain(options)) return whisper_cues(transcript, options);
+  if (is_whisper(options)) return whisper_cues(transcript, options);
   SubtitleStyle style = resolve(options, transcript.language);
   style.columns = std::max(style.columns / 2, style.columns - label_columns(transcript));
   std::vector<Unit> units = units_of(transcript, style.columns);

@@ -20,7 +20,7 @@ namespace sotto {
 // more, and break where the sense does (break_rules.h).
 //
 // cuts_ms: when the picture changes, ascending; cues begin at those that are near and end before them.
-// Style "plain": openai-whisper's cues, one for each segment that has text, or by its rules for max_line_width (columns),
+// Style "whisper": openai-whisper's cues, one for each segment that has text, or by its rules for max_line_width (columns),
 // max_line_count (lines) and max_words_per_line, which need the times of words.
 std::vector<Cue> lay_out(const Transcript& transcript, const SubtitleOptions& options,
                          std::span<const int64_t> cuts_ms = {});

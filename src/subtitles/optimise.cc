@@ -40,6 +40,8 @@ CueCosts::CueCosts(std::span<Unit> units, const SubtitleStyle& style, std::span<
 }
 
 void CueCosts::allow_needed_breaks(std::span<Unit> units) const {
+  for (size_t i = 1; style_.by_segment && i < units.size(); ++i)
+    if (units[i].segment != units[i - 1].segment) units[i].break_cost = std::min<float>(units[i].break_cost, kForcedBreak);
   for (int begin = 0, end; begin < static_cast<int>(units.size()); begin = end) {
     for (end = begin + 1; end < static_cast<int>(units.size()) && units[end].break_cost >= kNoBreak;) ++end;
     if (fits(begin, end)) continue;
@@ -64,6 +66,7 @@ void CueCosts::begin_at(int begin) {
   for (bool some = false; last_end_ < n; ++last_end_) {
     const Unit& unit = units_[last_end_];
     if (last_end_ > begin && unit.speaker != units_[begin].speaker) break;
+    if (style_.by_segment && unit.segment != units_[begin].segment) break;
     if (some && unit.word.start_ms > times_.start_ms(begin) + style_.max_ms) break;
     if (last_end_ > begin && width(begin, last_end_ + 1) > static_cast<double>(columns)) break;
     some = some || (last_end_ > begin && unit.break_cost < kNoBreak);

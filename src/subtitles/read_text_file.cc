@@ -16,11 +16,11 @@ std::string bytes_of(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> opened(path == "-" ? nullptr : std::fopen(path.c_str(), "rb"),
                                                      [](FILE* file) { return std::fclose(file); });
   FILE* file = path == "-" ? stdin : opened.get();
-  if (!file) throw Error(path + " can't be opened: " + std::strerror(errno));
+  if (!file) throw Error(input_name(path) + " can't be opened: " + std::strerror(errno));
   std::string bytes;
   char block[65536];
   while (const size_t n = std::fread(block, 1, sizeof block, file)) bytes.append(block, n);
-  if (std::ferror(file)) throw Error(path + " can't be read: " + std::strerror(errno));
+  if (std::ferror(file)) throw Error(input_name(path) + " can't be read: " + std::strerror(errno));
   return bytes;
 }
 
@@ -46,6 +46,8 @@ std::string from_utf16(std::string_view bytes, size_t high) {
 }
 
 }  // namespace
+
+std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::string read_text_file(const std::string& path) {
   std::string text = bytes_of(path);

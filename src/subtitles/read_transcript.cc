@@ -92,9 +92,9 @@ std::vector<Transcript> read_transcripts(const std::string& path) {
       begin = end + 1;
     }
   } catch (const Json::exception&) {
-    throw Error(path + " is not a transcript in JSON; sotto FILE -f json --word-timestamps True writes one");
+    throw Error(input_name(path) + " is not a transcript in JSON; sotto FILE -f json --word-timestamps True writes one");
   }
-  if (transcripts.empty()) throw Error(path + " holds nothing; a transcript in JSON was expected");
+  if (transcripts.empty()) throw Error(input_name(path) + " holds nothing; a transcript in JSON was expected");
   return transcripts;
 }
 

@@ -24,7 +24,7 @@ int retime(CueFile& file, const TimeMap& map) {
     cue.start_ms = map(cue.start_ms);
     cue.end_ms = map(cue.end_ms);
   }
-  return static_cast<int>(std::erase_if(file.cues, [](const FileCue& cue) { return cue.end_ms == 0; }));
+  return erase_cues(file, [](const FileCue& cue) { return cue.end_ms == 0; });
 }
 
 Stretch widened(const CueFile& file, Stretch stretch) {
@@ -38,11 +38,10 @@ Stretch widened(const CueFile& file, Stretch stretch) {
 }
 
 void splice(CueFile& file, Stretch stretch, std::span<const FileCue> added, int64_t gap_ms) {
-  std::vector<std::string> notes;
   const auto within = [&](const FileCue& cue) { return cue.start_ms >= stretch.start_ms && cue.start_ms < stretch.end_ms; };
-  for (const FileCue& cue : file.cues)
-    if (within(cue)) notes.insert(notes.end(), cue.before.begin(), cue.before.end());
-  std::erase_if(file.cues, within);
+  size_t n_notes = 0;
+  for (const FileCue& cue : file.cues) n_notes += within(cue) ? cue.before.size() : 0;
+  erase_cues(file, within);
   auto next = std::ranges::find_if(file.cues, [&](const FileCue& cue) { return cue.start_ms >= stretch.end_ms; });
   const int64_t from_ms = next == file.cues.begin() ? 0 : next[-1].end_ms + gap_ms;
   const int64_t until_ms = next == file.cues.end() ? INT64_MAX : next->start_ms - gap_ms;
@@ -52,9 +51,12 @@ void splice(CueFile& file, Stretch stretch, std::span<const FileCue> added, int6
     cue.end_ms = std::min(cue.end_ms, until_ms);
     if (cue.start_ms < cue.end_ms) fitting.push_back(std::move(cue));
   }
-  std::vector<std::string>& place = !fitting.empty() ? fitting.front().before
-                                    : next != file.cues.end() ? next->before : file.after;
-  place.insert(place.begin(), notes.begin(), notes.end());
+  std::vector<std::string>& place = next != file.cues.end() ? next->before : file.after;
+  const auto notes_end = place.begin() + static_cast<std::ptrdiff_t>(std::min(n_notes, place.size()));
+  if (!fitting.empty()) {
+    fitting.front().before.assign(place.begin(), notes_end);
+    place.erase(place.begin(), notes_end);
+  }
   file.cues.insert(next, fitting.begin(), fitting.end());
 }
 

@@ -12,18 +12,21 @@ namespace {
 constexpr double kShortestS = 5.0 / 6;  // 20 frames of a film
 
 // Sources: Netflix, Timed Text Style Guide; BBC, Subtitle Guidelines (160 to 180 words a minute; pauses below a second
-// are closed; 37 characters, as teletext has). "social" are the few big words at once of short upright videos.
+// are closed; 37 characters, as teletext has). "social" are the few big words at once of short upright videos. "plain" cues
+// are segments; longer ones are parted.
 struct Preset {
   std::string_view name;
   int columns, lines, words_per_line;  // 0: any number
   double reading_speed, min_s, max_s, fps, gap_frames, close_gap_s;
+  bool by_segment = false;
 };
 constexpr Preset kPresets[] = {
     {"broadcast", 42, 2, 0, 17, kShortestS, 7, 25, 2, 0.5},
     {"netflix", 42, 2, 0, 20, kShortestS, 7, 24, 2, 0.5},
     {"bbc", 37, 2, 0, 16, kShortestS, 7, 25, 2, 1},
     {"social", 24, 1, 5, 25, 0.4, 3, 30, 0, 0.5},
-    {"plain", 1000, 1000, 0, 1000, 0, 1e6, 25, 0, 0},
+    {"plain", 42, 2, 0, 17, kShortestS, 7, 25, 2, 0, true},
+    {"whisper", 1000, 1000, 0, 1000, 0, 1e6, 25, 0, 0},
 };
 
 // Netflix's figures for subtitles that hold every word spoken. Columns are for lines of 42.
@@ -47,15 +50,15 @@ int64_t to_ms(double seconds) { return std::llrint(std::ceil(seconds * 1000 - 1e
 }  // namespace
 
 SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language) {
-  const std::string_view preferred = is_plain(options) ? "plain" : "broadcast";
+  const std::string_view preferred = is_whisper(options) ? "whisper" : "broadcast";
   const std::string_view name = options.style.empty() ? preferred : options.style;
   const auto preset = std::ranges::find(kPresets, name, &Preset::name);
   if (preset == std::end(kPresets))
-    throw Error("there is no style \"" + options.style + "\": choose from broadcast, netflix, bbc, social and plain");
+    throw Error("there is no style \"" + options.style + "\": choose from broadcast, netflix, bbc, social, plain and whisper");
   int columns = preset->columns;
   double reading_speed = preset->reading_speed;
   const auto script = std::ranges::find(kScripts, language, &Script::language);
-  if (script != std::end(kScripts) && !is_plain(options)) {
+  if (script != std::end(kScripts) && !is_whisper(options)) {
     columns = columns * script->columns / 42;
     reading_speed = script->reading_speed * std::max(1.0, reading_speed / 20);
   }
@@ -71,6 +74,7 @@ SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language)
       .frame_ms = frame_ms,
       .gap_ms = to_ms(options.gap_frames.value_or(preset->gap_frames) / fps),
       .close_gap_ms = to_ms(options.close_gap_s.value_or(preset->close_gap_s)),
+      .by_segment = preset->by_segment,
   };
   require(style.columns >= 2 && style.columns <= 1000, "a line of subtitles has from 2 to 1000 columns");
   require(style.lines >= 1 && style.lines <= 1000, "a subtitle has from 1 to 1000 lines");
@@ -81,12 +85,12 @@ SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language)
   return style;
 }
 
-bool is_plain(const SubtitleOptions& options) {
-  return options.style.empty() ? fills_lines(options) || options.highlight_words : options.style == "plain";
+bool is_whisper(const SubtitleOptions& options) {
+  return options.style.empty() ? fills_lines(options) || options.highlight_words : options.style == "whisper";
 }
 
 bool needs_words(const SubtitleOptions& options) {
-  return !is_plain(options) || fills_lines(options) || options.highlight_words || options.karaoke;
+  return !is_whisper(options) || fills_lines(options) || options.highlight_words || options.karaoke;
 }
 
 }  // namespace sotto

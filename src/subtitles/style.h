@@ -10,7 +10,7 @@ namespace sotto {
 
 // What a user asks for; what isn't set is the preset's.
 struct SubtitleOptions {
-  std::string style;                  // broadcast, netflix, bbc, social; plain: openai-whisper's cues; empty: see below
+  std::string style;                  // a preset; whisper: openai-whisper's cues; empty: see below
   std::optional<int> columns, lines;  // of a line; of a cue
   std::optional<int> words_per_line;
   std::optional<double> reading_speed;          // characters (graphemes, spaces among them) a second
@@ -30,15 +30,17 @@ struct SubtitleStyle {
   int64_t min_ms, max_ms;
   double frame_ms;
   int64_t gap_ms, close_gap_ms;
+  bool by_segment;  // no cue holds words of two segments
 };
 
 // A language's lines are as long and as fast to read as its script wants: 16 full-width characters for Chinese and
 // Korean, 13 for Japanese. language: code. Throws Error for a style that isn't there and for values that can't be.
 SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language);
 
-// Whether cues are those of openai-whisper: in style "plain", and without a style where one of its own options is set
-// (columns, lines, words_per_line, highlight_words). Without a style or these it is "broadcast".
-bool is_plain(const SubtitleOptions& options);
+// Whether cues are those of openai-whisper, which keep none of a style's rules: in style "whisper", and without a style
+// where one of its own options is set (columns, lines, words_per_line, highlight_words). Without a style or these it is
+// "broadcast".
+bool is_whisper(const SubtitleOptions& options);
 
 // Whether cues can be no better than the times of their words.
 bool needs_words(const SubtitleOptions& options);

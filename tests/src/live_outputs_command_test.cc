@@ -55,7 +55,7 @@ TEST_CASE("live captions reach lines, subtitles, JSON and a recording at once, a
     std::string shown;
     const sotto::CueFile file = sotto::read_cue_file(base + extension);
     for (const sotto::FileCue& cue : file.cues)
-      for (const std::string& line : cue.text) shown += sotto::shown(line, file.vtt);
+      for (const std::string& line : cue.text) shown += sotto::shown(line, file.format);
     CHECK(letters(shown) == letters(said));
   }
   // The recording is what was played, sample for sample.

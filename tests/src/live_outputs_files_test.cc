@@ -41,7 +41,7 @@ std::string without_spaces(std::string text) {
 std::string shown_text(const CueFile& file) {
   std::string text;
   for (const FileCue& cue : file.cues)
-    for (const std::string& line : cue.text) text += file.vtt ? shown(line, true) : line;
+    for (const std::string& line : cue.text) text += file.format == CueFormat::vtt ? shown(line, file.format) : line;
   return without_spaces(text);
 }
 
@@ -59,7 +59,7 @@ std::string said(const std::vector<CaptionUpdate>& updates, Format format) {
 void check_whole(const std::string& content, Format format, size_t n_cues) {
   if (format == Format::vtt) REQUIRE(content.starts_with("WEBVTT\n\n"));
   const CueFile file = parse_cue_file(content);
-  CHECK(file.unreadable_lines.empty());
+  CHECK(file.bad_lines.empty());
   REQUIRE(file.cues.size() == n_cues);
   if (!content.empty()) CHECK(content.ends_with("\n\n"));
   for (size_t i = 0; i < n_cues; ++i) {
@@ -192,6 +192,7 @@ TEST_CASE("growing subtitles: lines are as wide as the language's style has them
 
 TEST_CASE("growing subtitles: options that live cues can't have are refused in a sentence") {
   CHECK_THROWS_AS(LiveCues({.style = "plain"}), Error);
+  CHECK_THROWS_AS(LiveCues({.style = "whisper"}), Error);
   CHECK_THROWS_AS(LiveCues({.highlight_words = true}), Error);
   CHECK_THROWS_AS(LiveCues({.style = "nothing"}), Error);
   CHECK_NOTHROW(LiveCues({.columns = 37}));

@@ -60,7 +60,7 @@ TEST_CASE("SRT and WebVTT come back as they were") {
   REQUIRE(file.cues.size() == 2);
   CHECK(file.cues[0].name == "intro");
   CHECK(file.cues[0].settings == " line:0 align:left");
-  CHECK(shown(file.cues[0].text[0], true) == "Hello you");
+  CHECK(shown(file.cues[0].text[0], CueFormat::vtt) == "Hello you");
 }
 
 TEST_CASE("what players accept is read: no numbers, loose times, blank lines in a text, a missing one between cues") {
@@ -74,9 +74,9 @@ TEST_CASE("what players accept is read: no numbers, loose times, blank lines in 
   CHECK(file.cues[1].end_ms == 360004000);
   CHECK(file.cues[2].start_ms == 62000);
   CHECK(file.cues[2].text == std::vector<std::string>{"Three"});
-  CHECK(parse_cue_file("x --> y\n\n00:01 --> 00:02\nz").unreadable_lines == std::vector<int>{1});
-  CHECK(shown("{\\an8}<b>a</b> < b &amp; <3", false) == "a < b &amp; <3");
-  CHECK(shown("a &lt; b &amp;&amp; c", true) == "a < b && c");
+  CHECK(parse_cue_file("x --> y\n\n00:01 --> 00:02\nz").bad_lines.at(0).line == 1);
+  CHECK(shown("{\\an8}<b>a</b> < b &amp; <3", CueFormat::srt) == "a < b &amp; <3");
+  CHECK(shown("a &lt; b &amp;&amp; c", CueFormat::vtt) == "a < b && c");
 }
 
 TEST_CASE("every hard rule is found broken, at its line") {

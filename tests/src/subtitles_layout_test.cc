@@ -134,7 +134,7 @@ TEST_CASE("no hard rule is broken, whatever the words and the times") {
   for (int round = 0; round < 400; ++round) {
     CAPTURE(round);
     const Transcript t = anything(random);
-    SubtitleOptions options{.style = std::vector<std::string>{"broadcast", "netflix", "bbc", "social"}[round % 4]};
+    SubtitleOptions options{.style = std::vector<std::string>{"broadcast", "netflix", "bbc", "social", "plain"}[round % 5]};
     if (round % 5 == 1) options.columns = 2 + random() % 60;
     if (round % 7 == 1) options.lines = 1 + random() % 4;
     if (round % 3 == 1) options.max_s = 0.9 + random() % 9;
@@ -306,6 +306,7 @@ TEST_CASE("nothing to show: no cue") {
   CHECK(lay_out(spoken({}), {}).empty());
   CHECK(lay_out(spoken({" ", "", " \t"}), {}).empty());
   CHECK(lay_out({}, {.style = "plain"}).empty());
+  CHECK(lay_out({}, {.style = "whisper"}).empty());
 }
 
 TEST_CASE("hours over 99 and words with the whole file's length") {

@@ -52,7 +52,7 @@ Transcript transcript(std::vector<Segment> segments) {
 }
 
 // With openai-whisper's cues.
-std::string render(const Transcript& t, Format format) { return render(t, lay_out(t, {.style = "plain"}), format); }
+std::string render(const Transcript& t, Format format) { return render(t, lay_out(t, {.style = "whisper"}), format); }
 
 std::string render_one(const std::string& text, Format format) {
   return render(transcript({segment(1, 2, text)}), format);

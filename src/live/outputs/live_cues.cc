@@ -40,9 +40,9 @@ size_t count_visible(const Cue& cue) {
 }  // namespace
 
 LiveCues::LiveCues(const SubtitleOptions& options) : options_(with_style(options)), style_(resolve(options_, "")) {
-  if (is_plain(options_) || options_.highlight_words || !options_.shots.empty())
-    throw Error("live subtitles have no style \"plain\", no highlighted words and no cuts of a picture: those need the whole "
-                "transcript");
+  if (is_whisper(options_) || style_.by_segment || options_.highlight_words || !options_.shots.empty())
+    throw Error("live subtitles have no style \"plain\" or \"whisper\", no highlighted words and no cuts of a picture: "
+                "those need the whole transcript");
 }
 
 std::vector<Cue> LiveCues::take(const CaptionUpdate& update) {

@@ -18,8 +18,8 @@ namespace sotto {
 // So cues keep the style's rules as those of files do: columns, lines, gap, longest time and order always.
 class LiveCues {
  public:
-  // Without a style it is "broadcast", whatever else is set. Throws Error for options that can't be, and for style "plain",
-  // whose cues are the model's segments.
+  // Without a style it is "broadcast", whatever else is set. Throws Error for options that can't be, and for the
+  // styles "plain" and "whisper", whose cues are the model's segments.
   explicit LiveCues(const SubtitleOptions& options);
 
   // Each gives the cues that are decided by it.
