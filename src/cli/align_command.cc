@@ -60,7 +60,9 @@ Source plain_text(const std::string& content, const std::string& language) {
 Source read_source(const std::string& path, const std::string& language) {
   const std::string content = read_text_file(path);
   Source source;
-  const bool json = nlohmann::json::accept(content) && path != "-";
+  const size_t first = content.find_first_not_of(" \t\n");  // a number alone is text, though it is JSON, too
+  const bool json = path != "-" && first != content.npos && (content[first] == '{' || content[first] == '[') &&
+                    nlohmann::json::accept(content);
   if (!json) source.subtitles = parse_cue_file(content);
   if (!source.subtitles.cues.empty()) {
     for (const FileCue& cue : source.subtitles.cues) {

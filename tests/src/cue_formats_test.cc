@@ -207,3 +207,11 @@ TEST_CASE("check, retime and subtitles: 2 for what was written wrong, 1 for what
   CHECK(run_sotto("check " + srt + " --shots " + folder.path() + "/cuts").out.find("the picture changes at 2.000 s") !=
         std::string::npos);
 }
+
+TEST_CASE("align: a number alone is a text, although it is JSON, too") {
+  const TemporaryFolder folder;
+  write_file(folder.path() + "/numbers.txt", "123456789\n");
+  const Ran ran = run_sotto("align --offline -m none missing.wav " + folder.path() + "/numbers.txt");
+  CHECK(ran.status == 1);
+  CHECK(ran.err.find("not a transcript") == std::string::npos);
+}

@@ -98,7 +98,7 @@ TEST_CASE("what is transcribed once more takes the captions' place in all files,
     std::string shown;
     const sotto::CueFile file = sotto::read_cue_file(base + extension);
     for (const sotto::FileCue& cue : file.cues)
-      for (const std::string& line : cue.text) shown += sotto::shown(line, file.vtt);
+      for (const std::string& line : cue.text) shown += sotto::shown(line, file.format);
     CHECK(letters(shown) == wanted);
   }
   CHECK(letters(ran.out).ends_with(wanted));
