@@ -360,6 +360,45 @@ TEST_CASE("attention over packed keys and values of any number") {
   }
 }
 
+// Rows of one value are exact in bytes, so scores of any size can be asked for.
+TEST_CASE("attention whose scores are far from 0, or rise and fall by more than any fixed point holds") {
+  constexpr int n = 300, rows = 5, padded = padded_keys(n);
+  const std::vector<float> v = random_values(n * kHead, 16);
+  const std::vector<double> plain_v(v.begin(), v.end());
+  for (const Kernels* kernels : kernels_to_test()) {
+    CAPTURE(kernels->name);
+    for (const Type type : kAllTypes) {
+      if (!kernels->attention[int(type)]) continue;
+      CAPTURE(int(type));
+      for (const int kind : {0, 1, 2, 3, 4}) {
+        CAPTURE(kind);
+        std::vector<float> q(rows * kHead), k(n * kHead);
+        std::vector<double> plain_k(n * kHead);
+        for (int t = 0; t < n; t++) {
+          const int wave = t % 7 - 3, step = t / 64;  // halves, which bf16 holds exactly too
+          const float scores[] = {-100 + 0.5f * wave, 100 + 0.5f * wave, -224 + 64.0f * step + wave, 224 - 64.0f * step + wave,
+                                  t == 290 ? 120.0f : float(wave)};
+          plain_k[t * kHead] = k[t * kHead] = scores[kind];
+        }
+        for (int r = 0; r < rows; r++) q[r * kHead] = 8;
+        const Buffer<char> keys(keys_bytes(type, n)), values(values_bytes(type, n));
+        kernels->pack_keys[int(type)]({k.data(), kHead, 0, n, padded, keys.data()});
+        kernels->pack_values[int(type)]({v.data(), kHead, 0, n, padded, values.data()});
+        std::vector<float> out(rows * kHead);
+        kernels->attention[int(type)]({q.data(), kHead, rows, keys.data(), values.data(), n, out.data(), kHead});
+        const std::vector<double> expected = plain_attention(q.data(), plain_k, plain_v, n);
+        double error = 0, size = 0;
+        for (int r = 0; r < rows; r++)
+          for (int d = 0; d < kHead; d++) {
+            error += (out[r * kHead + d] - expected[d]) * (out[r * kHead + d] - expected[d]);
+            size += expected[d] * expected[d];
+          }
+        CHECK(std::sqrt(error / size) < (type == Type::f32 ? 1e-4 : 3e-2));
+      }
+    }
+  }
+}
+
 TEST_CASE("attention over a past that other rows wrote") {
   constexpr int kStoreRows = 3, kValues = kStoreRows * kTextContext * kHead;
   const std::vector<float> k = random_values(kValues, 13), v = random_values(kValues, 14), q = random_values(kHead, 15, 3);
