@@ -4,7 +4,6 @@
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16, load_bf16 and store_bf16 then
 //   SOTTO_HAS_I8      if dot_u8_i8 is one instruction
-//   SOTTO_HAS_WORDS   if attention of bytes has its weights as words (attention_avx512.h)
 // and the functions splat, splat_i32, load_f32, load_i32, store_f32, store_i32, store_u8 (of 4 vectors of integers that are
 // cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,
 // times_power_of_2, sum_of, sums_of, largest_of, any_at_least and dot_u8_i8. Only raw loops here: an inline library
@@ -23,9 +22,6 @@ constexpr Type kHalfStorage = Type::f32;
 #include "kernels/cpu/generic_product.h"
 #include "kernels/cpu/generic_attention.h"
 #include "kernels/cpu/generic_step.h"
-#ifdef SOTTO_HAS_WORDS
-#include "kernels/cpu/attention_avx512.h"
-#endif
 
 #ifdef SOTTO_HAS_F16
 #define SOTTO_F16(...) __VA_ARGS__
@@ -46,10 +42,6 @@ constexpr bool kHasI8 = true;
 constexpr bool kHasI8 = false;
 #endif
 
-#ifndef SOTTO_HAS_WORDS
-static void attention_of_bytes(const HeadAttention& h) { attention<OfI8>(h); }
-#endif
-
 static constexpr Kernels table(const char* name) {
   return {
       .name = name,
@@ -61,7 +53,7 @@ static constexpr Kernels table(const char* name) {
       .norm = {norm<ToF32>, norm<ToF32>, SOTTO_BF16(norm<ToBf16>), norm<ToI8>},
       .operand = {operand<ToF32>, operand<ToF32>, SOTTO_BF16(operand<ToBf16>), operand<ToI8>},
       .operand_and_rest = operand_and_rest,
-      .attention = {attention<OfF32>, SOTTO_F16(attention<OfF16>), SOTTO_BF16(attention<OfBf16>), attention_of_bytes},
+      .attention = {attention<OfF32>, SOTTO_F16(attention<OfF16>), SOTTO_BF16(attention<OfBf16>), attention<OfI8>},
       .pack_keys = {pack_keys<StoreF32>, SOTTO_F16(pack_keys<StoreF16>), SOTTO_BF16(pack_keys<StoreBf16>), pack_keys_i8},
       .pack_values = {pack_values<StoreF32>, SOTTO_F16(pack_values<StoreF16>), SOTTO_BF16(pack_values<StoreBf16>),
                       pack_values_i8},

@@ -8,7 +8,6 @@
 
 #define SOTTO_HAS_F16
 #define SOTTO_HAS_I8
-#define SOTTO_HAS_WORDS
 
 namespace sotto::cpu {
 namespace avx512 {
