@@ -300,8 +300,8 @@ bool Source::send_packet() {
     const int rc = av_read_frame(format_.get(), packet_.get());
     if (rc == AVERROR(EAGAIN)) continue;
     if (rc < 0) {
-      refuse_interrupted();
-      if (rc != AVERROR_EOF) read_error_ = rc;
+      // What was heard until a stop is there to be used: it ends the sound, as the sound's end does.
+      if (rc != AVERROR_EOF && !(stop_ && *stop_)) read_error_ = rc;
       draining_ = true;
       return avcodec_send_packet(codec_.get(), nullptr) >= 0;
     }

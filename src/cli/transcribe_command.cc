@@ -105,7 +105,7 @@ int Command::run() {
     } catch (const OutputLost&) {
       throw;
     } catch (const Error& error) {
-      if (interrupted) say("interrupted");
+      if (interrupted) end_interrupted({});
       else report_failure(path, error);
     }
     if (interrupted) return 130;
