@@ -84,6 +84,13 @@ struct Features::State {
     }
   }
 
+  // Makes the frames of a window there to be read.
+  void reach(int64_t first, int n_frames) {
+    CHECK_INVARIANT(first >= window_first);
+    advance(first + n_frames, window_first);
+    CHECK_INVARIANT((read_ahead ? content : mel.frames_ready()) >= first + n_frames);
+  }
+
   void drop_before(int64_t frame) {
     mel.drop_before(frame);
     sound.drop_before(std::min(frame * kMelHop - kSoundBack, fed));
@@ -117,10 +124,13 @@ void Features::window(int64_t first, int n_frames, Mel& out) {
 }
 
 void Features::look_ahead(int64_t first, int n_frames, Mel& out) {
-  State& s = *state_;
-  CHECK_INVARIANT(first >= s.window_first && available(first, n_frames) == n_frames);
-  s.advance(first + n_frames, s.window_first);
-  s.mel.window(first, n_frames, s.read_ahead ? s.maximum : s.mel.maximum(), out);
+  state_->reach(first, n_frames);
+  state_->mel.window(first, n_frames, state_->read_ahead ? state_->maximum : state_->mel.maximum(), out);
+}
+
+void Features::unclamped(int64_t first, int n_frames, Mel& out) {
+  state_->reach(first, n_frames);
+  state_->mel.window(first, n_frames, kUnclamped, out);
 }
 
 void Features::sound(int64_t first, int64_t n, float* out) {

@@ -34,6 +34,9 @@ class Features {
   // The same of a window further on, while those before it may still be asked for.
   void look_ahead(int64_t first, int n_frames, Mel& out);
 
+  // The same without the clamp.
+  void unclamped(int64_t first, int n_frames, Mel& out);
+
   // Samples [first, first + n) of the sound; zeros past its end. From a pipe, not from more than 30 s before the latest
   // window's first frame; it is read as far as needed, and what is read beyond the frames asked for stays in memory.
   void sound(int64_t first, int64_t n, float* out);

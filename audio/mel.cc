@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "audio/mel_fft.h"
 #include "models/error.h"
@@ -115,6 +116,13 @@ struct LogMel::State {
     pending.erase(pending.begin(), pending.begin() + n_frames * kMelHop);
   }
 };
+
+void clamp_to_own_maximum(Mel& mel, int n_frames) {
+  const std::span values(mel.values.data(), static_cast<size_t>(n_frames) * mel.bins);
+  if (values.empty()) return;
+  const float floor = *std::ranges::max_element(values) - 2;  // 8 powers of ten, scaled
+  for (float& value : values) value = std::max(value, floor);
+}
 
 LogMel::LogMel(int bins) : state_(std::make_unique<State>(bins)) { CHECK_INVARIANT(bins == 80 || bins == 128); }
 LogMel::~LogMel() = default;

@@ -11,11 +11,17 @@
 
 namespace sotto {
 
+constexpr float kUnclamped = -1e9f;
+
 // One 30 s window as the encoder takes it: [3000][bins], frame after frame, scaled and clamped; 0.0 past the end.
 struct Mel {
   int bins = 0;
   std::vector<float> values;
 };
+
+// Of a window of n_frames without the clamp: clamps it to its own maximum, so that what is said softly far from anything
+// loud, or long before it, stands out as it does in a sound of its own.
+void clamp_to_own_maximum(Mel& mel, int n_frames);
 
 // Log10 of the mel power of a growing stretch of sound, before the clamp. Sound is pushed in order; a frame is there as
 // soon as the 200 samples after its centre are (frame 0: 201, for the reflection). Frames before a point can be
@@ -34,7 +40,8 @@ class LogMel {
   float maximum() const;            // of all frames so far (after finish(): of the zeros too), for the clamp
   void drop_before(int64_t frame);
 
-  // The window of n_frames (up to 3000) frames from first on, clamped to maximum - 8 and scaled: (x + 4) / 4.
+  // The window of n_frames (up to 3000) frames from first on, clamped to maximum - 8 and scaled: (x + 4) / 4. With
+  // kUnclamped as the maximum it is only scaled.
   void window(int64_t first, int n_frames, float maximum, Mel& out) const;
 
  private:

@@ -30,6 +30,7 @@ struct Piece {
   Window window;
   std::vector<Speech> speech;
   Mel mel;
+  Mel unclamped;         // for what is decoded again
   bool encoded = false;
   std::vector<int> said;                // by the window before what was lost
   std::optional<Decoded> without_tail;  // while the rest of its text is written
@@ -143,8 +144,9 @@ std::optional<Piece> Batched::plan_piece() {
     return std::nullopt;
   }
   job_.heard_voice = true;
-  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}, false, {}, {}};
+  Piece piece{first_pending_ + std::ssize(pending_), 0, planned->window, planned->speech, {}, {}, false, {}, {}};
   job_.features.window(piece.window.seek, piece.window.n_frames, piece.mel);
+  job_.features.unclamped(piece.window.seek, piece.window.n_frames, piece.unclamped);
   pending_.push_back({std::move(*planned), 1, job_.transcript.language, {}});
   return piece;
 }
@@ -254,7 +256,8 @@ void Batched::finish(WindowResult result) {
   --window.pieces_left;
   const bool silent = is_silence(decoded, job_.options.thresholds);
   const bool doubtful =
-      piece.retry > 0 && (needs_fallback(decoded, job_.options.thresholds) || says_again(piece, decoded));
+      piece.retry > 0 && (needs_fallback(decoded, job_.options.thresholds) || says_again(piece, decoded) ||
+                          is_too_fast(decoded.text, piece.speech.front().end - piece.speech.front().start));
   if (!silent && !doubtful) {
     std::vector<Segment> segments = segments_of(piece, result.slot, decoded);
     if (piece.retry < kMostPasses) decode_again(piece, segments);
@@ -299,11 +302,14 @@ std::vector<Segment> Batched::segments_of(const Piece& piece, int slot, const De
   const double last_s = frame_seconds(piece.window.seek + piece.window.n_frames);
   Cut cut = cut_whole_window(piece.window, decoded.tokens, decoded.ended, job_.engine.tokenizer);
   std::vector<Segment>& segments = cut.segments;
-  if (job_.options.words.timestamps || shares_sound(piece.number))
+  if (job_.options.words.timestamps || shares_sound(piece.number) || job_.may_lack_speech(segments, piece.speech))
     job_.add_words(slot, piece.window.n_frames, segments, pending(piece).language, first_s);
   clear_blank_segments(segments);
   std::erase_if(segments, [](const Segment& segment) { return segment.text.empty(); });
-  if (job_.voice.active()) snap_to_speech(segments, piece.speech);
+  if (job_.voice.active()) {
+    snap_to_speech(segments, piece.speech);
+    part_at_lost_speech(segments, piece.speech, job_.engine.tokenizer);
+  }
   clamp_times(segments, first_s, std::min(last_s, job_.read_s()));
   describe(segments, decoded);
   if (job_.language_per_window())
@@ -330,13 +336,15 @@ void Batched::decode_again(const Piece& piece, std::span<const Segment> segments
   for (const Speech& speech : lost) {
     const Window window = window_around(speech, piece.window, segments, job_.options.vad.pad_ms);
     if (window.n_frames >= piece.window.n_frames) continue;  // the same again would be no better
-    Piece part{piece.number, piece.retry + 1, window, {speech}, {}, false, piece.said, {}};
+    Piece part{piece.number, piece.retry + 1, window, {speech}, {}, {}, false, piece.said, {}};
     for (const Segment& segment : segments)
       if (segment.start_s * kSampleRate < speech.start) std::ranges::copy(segment.tokens, std::back_inserter(part.said));
-    part.mel.bins = piece.mel.bins;
-    part.mel.values.resize(piece.mel.values.size());
-    const auto first = piece.mel.values.begin() + (window.seek - piece.window.seek) * part.mel.bins;
-    std::copy(first, first + int64_t{window.n_frames} * part.mel.bins, part.mel.values.begin());
+    part.unclamped.bins = piece.unclamped.bins;
+    part.unclamped.values.resize(piece.unclamped.values.size());
+    const auto first = piece.unclamped.values.begin() + (window.seek - piece.window.seek) * piece.unclamped.bins;
+    std::copy(first, first + int64_t{window.n_frames} * part.unclamped.bins, part.unclamped.values.begin());
+    part.mel = part.unclamped;
+    clamp_to_own_maximum(part.mel, window.n_frames);
     lost_.push_back(std::move(part));
     ++pending(piece).pieces_left;
   }
@@ -353,10 +361,7 @@ void Batched::pass_on() {
     if (joined)
       join(window.segments, pending_[1].segments, frame_seconds(pending_[1].planned.window.seek), frame_seconds(end),
            job_.engine.tokenizer);
-    for (Segment& segment : window.segments) {
-      if (!job_.options.words.timestamps) segment.words.clear();
-      job_.add(std::move(segment));
-    }
+    for (Segment& segment : window.segments) job_.add(std::move(segment));
     job_.report(end);
     pending_.pop_front();
     ++first_pending_;

@@ -11,7 +11,6 @@
 namespace sotto {
 namespace {
 
-constexpr int64_t kShortestGap = kSampleRate / 2;  // of speech; less is a breath, or the edge of a word
 constexpr int64_t kLongPause = kSampleRate;
 
 double seconds(int64_t samples) { return static_cast<double>(samples) / kSampleRate; }

@@ -1,8 +1,10 @@
 #include "src/job.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "src/lost_speech.h"
 #include "src/words.h"
 
 namespace sotto {
@@ -55,7 +57,14 @@ void Job::add_words(int slot, int n_frames, std::span<Segment> segments, const s
   sotto::add_words(segments, times, engine.tokenizer, written, options.words, last_speech_s);
 }
 
+bool Job::may_lack_speech(std::span<const Segment> segments, std::span<const Speech> heard) const {
+  if (!voice.active()) return false;
+  const auto thin = [&](const Segment& one) { return is_thin(one, heard, engine.tokenizer.special().eot); };
+  return std::ranges::any_of(segments, thin) || !lost_speech(heard, segments, kWorthAPass).empty();
+}
+
 void Job::add(Segment segment) {
+  if (!options.words.timestamps) segment.words.clear();
   segment.id = static_cast<int>(transcript.segments.size());
   listener.segment(segment);
   transcript.segments.push_back(std::move(segment));

@@ -40,6 +40,10 @@ struct Job {
   void add_words(int slot, int n_frames, std::span<Segment> segments, const std::string& language,
                  double last_speech_s);
 
+  // Whether it is worth a look at the words' times: some speech is in no segment, or one says too little for the speech
+  // under it.
+  bool may_lack_speech(std::span<const Segment> segments, std::span<const Speech> heard) const;
+
   // A segment of a window that was decoded so. It goes to whoever listens, and into the transcript.
   void add(Segment segment);
 

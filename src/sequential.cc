@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int kSlot = 0;        // windows follow each other, so one is enough
 constexpr int kMostAhead = 12;  // windows in which the language is looked for, behind the first
+constexpr int64_t kLeastAdvance = kMelFrames / 30;  // a window that begins where speech was lost gets so much further
 constexpr double kEarly_s = 0.2;  // that text may begin before the speech that was heard, and end after it
 
 class Sequential {
@@ -38,7 +40,10 @@ class Sequential {
   void listen(double speech_s);
   void take(const Window& window, const Decoded& decoded);
   bool add_words_to(const Window& window, Cut& cut);  // false: the window was dropped, to go on inside of it
-  void add_lost_speech(const Window& window, Cut& cut);
+  std::vector<Speech> speech_in(const Window& window, int64_t n_frames) const;
+  void leave_to_next(const Window& window, std::vector<Speech>& speech, Cut& cut) const;
+  void add_lost_speech(const Window& window, std::span<const Speech> speech, std::vector<Segment>& segments, int pass);
+  std::vector<Segment> decode_again(const Speech& lost, const Window& part);
 
   Job& job_;
   Windows windows_;
@@ -157,11 +162,18 @@ void Sequential::encode_mel(std::optional<Window> window) {
 void Sequential::take(const Window& window, const Decoded& decoded) {
   Cut cut = cut_into_segments(window, decoded.tokens, job_.engine.tokenizer);
   if (job_.options.words.timestamps && !add_words_to(window, cut)) return;
+  std::vector<Speech> speech = speech_in(window, cut.advance);
+  if (!job_.options.words.timestamps && job_.may_lack_speech(cut.segments, speech))
+    job_.add_words(kSlot, window.n_frames, cut.segments, language_, frame_seconds(window.seek));
   clear_blank_segments(cut.segments);
   if (job_.voice.active()) snap_to_speech(cut.segments, job_.voice.speech_from(window.seek * kMelHop));
   clamp_times(cut.segments, 0, job_.read_s());
   describe(cut.segments, decoded);
-  add_lost_speech(window, cut);
+  if (job_.voice.active()) {
+    part_at_lost_speech(cut.segments, speech, job_.engine.tokenizer);
+    leave_to_next(window, speech, cut);
+    add_lost_speech(window, speech, cut.segments, 1);
+  }
   for (Segment& segment : cut.segments) {
     history_.append(segment.tokens);
     if (job_.language_per_window()) segment.language = language_;
@@ -190,29 +202,59 @@ bool Sequential::add_words_to(const Window& window, Cut& cut) {
   return true;
 }
 
-// What was heard in the part of the window that is done, but isn't in its text, gets a window of its own.
-void Sequential::add_lost_speech(const Window& window, Cut& cut) {
-  if (!job_.voice.active()) return;
-  const Speech done{window.seek * kMelHop, (window.seek + cut.advance) * kMelHop};
+// Of the first n_frames of a window, in samples.
+std::vector<Speech> Sequential::speech_in(const Window& window, int64_t n_frames) const {
+  const Speech done{window.seek * kMelHop, (window.seek + n_frames) * kMelHop};
   std::vector<Speech> speech = job_.voice.speech_from(done.start);
   std::erase_if(speech, [&](const Speech& one) { return one.start >= done.end; });
   for (Speech& one : speech) one = {std::max(one.start, done.start), std::min(one.end, done.end)};
-  for (const Speech& lost : lost_speech(speech, cut.segments, kWorthAPass)) {
-    const Window part = window_around(lost, window, cut.segments, job_.options.vad.pad_ms);
+  return speech;
+}
+
+// Lost speech that goes on behind the part of the window that is done is where the next one begins: had it a window of its
+// own, both would write it.
+void Sequential::leave_to_next(const Window& window, std::vector<Speech>& speech, Cut& cut) const {
+  const std::vector<Speech> lost = lost_speech(speech, cut.segments, kWorthAPass);
+  if (lost.empty() || lost.back().end < (window.seek + cut.advance) * kMelHop) return;
+  const auto advance = window_around(lost.back(), window, cut.segments, job_.options.vad.pad_ms).seek - window.seek;
+  if (advance < kLeastAdvance) return;
+  cut.advance = static_cast<int>(advance);
+  speech = speech_in(window, cut.advance);
+}
+
+// What was heard in the part of the window that is done, but isn't in its text, gets a window of its own.
+void Sequential::add_lost_speech(const Window& window, std::span<const Speech> speech, std::vector<Segment>& segments,
+                                 int pass) {
+  std::vector<Segment> found;
+  for (const Speech& lost : lost_speech(speech, segments, kWorthAPass)) {
+    const Window part = window_around(lost, window, segments, job_.options.vad.pad_ms);
     if (part.n_frames >= window.n_frames) continue;  // the same again would be no better
-    encode(part);
-    const std::optional<Decoded> decoded = decode(part);
-    if (!decoded || needs_fallback(*decoded, job_.options.thresholds) || is_silence(*decoded, job_.options.thresholds))
-      continue;
-    Cut again = cut_whole_window(part, decoded->tokens, decoded->ended, job_.engine.tokenizer);
-    if (job_.options.words.timestamps)
-      job_.add_words(kSlot, part.n_frames, again.segments, language_, frame_seconds(part.seek));
-    clear_blank_segments(again.segments);
-    clamp_times(again.segments, seconds_of(lost.start) - kEarly_s, seconds_of(lost.end) + kEarly_s);
-    describe(again.segments, *decoded);
-    std::ranges::move(again.segments, std::back_inserter(cut.segments));
+    std::vector<Segment> again = decode_again(lost, part);
+    const bool more = !again.empty() && pass < kMostPasses;
+    if (more) add_lost_speech(part, {&lost, 1}, again, pass + 1);
+    std::ranges::move(again, std::back_inserter(found));
   }
-  std::ranges::stable_sort(cut.segments, {}, &Segment::start_s);
+  std::ranges::move(found, std::back_inserter(segments));
+  std::ranges::stable_sort(segments, {}, &Segment::start_s);
+}
+
+// Empty where nothing came of it that can be believed.
+std::vector<Segment> Sequential::decode_again(const Speech& lost, const Window& part) {
+  job_.features.unclamped(part.seek, part.n_frames, mel_);
+  clamp_to_own_maximum(mel_, part.n_frames);
+  encode_mel(std::nullopt);
+  const std::optional<Decoded> decoded = decode(part);
+  if (!decoded || needs_fallback(*decoded, job_.options.thresholds) ||
+      is_silence(*decoded, job_.options.thresholds) || is_too_fast(decoded->text, lost.end - lost.start))
+    return {};
+  Cut again = cut_whole_window(part, decoded->tokens, decoded->ended, job_.engine.tokenizer);
+  if (job_.options.words.timestamps || job_.may_lack_speech(again.segments, {&lost, 1}))
+    job_.add_words(kSlot, part.n_frames, again.segments, language_, frame_seconds(part.seek));
+  clear_blank_segments(again.segments);
+  std::erase_if(again.segments, [](const Segment& segment) { return segment.text.empty(); });
+  clamp_times(again.segments, seconds_of(lost.start) - kEarly_s, seconds_of(lost.end) + kEarly_s);
+  describe(again.segments, *decoded);
+  return std::move(again.segments);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -169,9 +170,10 @@ TEST_CASE("no window holds nothing but silence, and times are those of the sound
   scene.options.mode = Mode::batched;
   const auto talk = speech();
   const auto sound = and_then(and_then(silence(20 * kSecond), talk), and_then(silence(40 * kSecond), talk));
-  scene.network.script = {{scene.said(1, " One.", 4)}, {scene.said(1, " Two.", 4)}};
+  scene.network.script = {{scene.said(1, " One has as many words as somebody would say.", 4)},
+                          {scene.said(1, " Two has as many words as somebody would say.", 4)}};
   const Transcript transcript = scene.run(sound);
-  CHECK(transcript.text() == "One. Two.");
+  CHECK(transcript.text() == "One has as many words as somebody would say. Two has as many words as somebody would say.");
   CHECK(scene.network.encoded_together == std::vector<int>{2});
   const double second_s = 60 + static_cast<double>(talk.size()) / kSecond;
   CHECK(transcript.segments.at(0).start_s >= 19.9);
@@ -200,9 +202,10 @@ TEST_CASE("a sentence that the model leaves for the next window is written in th
   if (!listen(scene)) return;
   scene.options.mode = Mode::batched;
   const auto half = joined(scene.said(0, " He might", 1), {scene.at(1)});
-  scene.network.script = {{half}, {joined(scene.engine.tokenizer.encode(" even have been made."), {scene.at(3)})}};
+  const auto rest = scene.engine.tokenizer.encode(" even have been made amiable himself.");
+  scene.network.script = {{half}, {joined(rest, {scene.at(3)})}};
   const Transcript transcript = scene.run(speech());
-  CHECK(transcript.text() == "He might even have been made.");
+  CHECK(transcript.text() == "He might even have been made amiable himself.");
   REQUIRE(scene.network.begun.size() == 2);
   CHECK(scene.network.encoded.size() == 1);
   CHECK(scene.network.begun[1].prompt == joined({scene.engine.tokenizer.special().sot}, half));
@@ -242,7 +245,11 @@ TEST_CASE("where windows follow each other, too, text begins and ends where the 
   Scene scene(51864, 1);
   if (!listen(scene)) return;
   const auto talk = speech();
-  scene.network.script = {{scene.said(0, " He might even have been made amiable himself.", 8)}};
+  const std::string text = " He might even have been made amiable himself.";
+  const int n = static_cast<int>(scene.engine.tokenizer.encode(text).size());
+  std::vector<double> starts_s;
+  for (int i = 0; i <= n; ++i) starts_s.push_back(3.7 + 3.8 * i / n);
+  scene.network.script = {{.tokens = scene.said(0, text, 8), .word_starts_s = starts_s}};
   const Transcript transcript = scene.run(and_then(and_then(silence(4 * kSecond), talk), silence(4 * kSecond)));
   CHECK(transcript.segments.at(0).start_s > 3.8);
   CHECK(transcript.segments.at(0).end_s < 4.2 + static_cast<double>(talk.size()) / kSecond);
@@ -285,6 +292,53 @@ TEST_CASE("speech that no text covers is decoded again from there, and if in vai
     CHECK(transcript.text() == (in_vain ? "He might" : "He might even have been."));
     CHECK((transcript.coverage.n_gaps > 0) == in_vain);
     CHECK(transcript.segments.back().seek > (in_vain ? -1 : 20));
+  }
+}
+
+TEST_CASE("a sentence that is missing under a segment's times is found by the words, and decoded at its own loudness") {
+  for (const Mode mode : {Mode::batched, Mode::sequential}) {
+    for (const bool in_vain : {false, true}) {
+      CAPTURE(in_vain);
+      Scene scene(51864, 1);
+      if (!listen(scene)) return;
+      scene.options.mode = mode;
+      scene.options.sampling.temperatures = {0};
+      const auto talk = speech();
+      auto soft = talk;
+      for (int16_t& sample : soft) sample = static_cast<int16_t>(sample / 100);
+      const auto sound = and_then(and_then(soft, silence(kSecond)), talk);
+      const double second_s = 1 + static_cast<double>(talk.size()) / kSecond;
+      scene.network.script = {{.tokens = scene.said(0, " He might even", 7.5),
+                               .word_starts_s = {second_s, second_s + 1.5, second_s + 2.2, second_s + 3}},
+                              {scene.said(0, " It was said softly.", 3.8), in_vain ? -1.5 : -0.2}};
+      const Transcript transcript = scene.run(sound);
+      CHECK(transcript.text() == (in_vain ? "He might even" : "It was said softly. He might even"));
+      CHECK((transcript.coverage.lost_s > 1) == in_vain);
+      CHECK(transcript.segments.back().start_s > second_s - 0.3);
+      CHECK(transcript.segments.back().words.empty());
+      REQUIRE(scene.network.encoded.size() == 2);
+      const auto range = [](const std::vector<float>& mel) {
+        const auto sound_alone = std::span(mel).first(static_cast<size_t>(2 * 100 * 80));
+        const auto [low, high] = std::ranges::minmax(sound_alone);
+        return high - low;
+      };
+      CHECK(range(scene.network.encoded[0]) < 1.2);  // of the whole sound's 2, as it is 40 dB below the other sentence
+      CHECK(range(scene.network.encoded[1]) > range(scene.network.encoded[0]) + 0.4);
+    }
+  }
+}
+
+TEST_CASE("text whose times end too early isn't decoded again: its words say where it ends") {
+  for (const Mode mode : {Mode::batched, Mode::sequential}) {
+    Scene scene(51864, 1);
+    if (!listen(scene)) return;
+    scene.options.mode = mode;
+    scene.network.script = {{.tokens = scene.said(0, " He might even have been", 1),
+                             .word_starts_s = {0.1, 0.6, 1.1, 1.6, 2.1, 3.1}}};
+    const Transcript transcript = scene.run(speech());
+    CHECK(transcript.text() == "He might even have been");
+    CHECK(transcript.segments.at(0).end_s > 2.5);
+    CHECK(transcript.coverage.n_gaps == 0);
   }
 }
 

@@ -90,6 +90,58 @@ TEST_CASE("where words are known a hole inside a segment counts") {
   CHECK(lost_speech(speech, std::vector{segment}, kSampleRate).empty());
 }
 
+TEST_CASE("of a word longer than its letters can last only the ends count: speech in its middle is lost") {
+  Segment segment = said(0, 12);
+  segment.words = {{0, 1, " one", 1}, {1, 10, " two", 1}, {10, 12, " three", 1}};
+  const std::vector<Speech> speech = {heard(0, 12)};
+  const auto lost = lost_speech(speech, std::vector{segment}, kSampleRate);
+  REQUIRE(lost.size() == 1);
+  CHECK(lost[0] == heard(2.5, 8.5));
+  segment.words = {{0, 9, " Donaudampfschifffahrtsgesellschaftskapitän", 1}, {9, 12, " 1,234,567", 1}};
+  CHECK(lost_speech(speech, std::vector{segment}, kSampleRate).empty());
+}
+
+TEST_CASE("a segment is thin that says less than is spoken under it, whatever silence is in it") {
+  Segment segment = said(0, 10);
+  segment.tokens = {50364, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 50864};
+  CHECK(is_thin(segment, std::vector{heard(0, 10)}, 50257));
+  CHECK(is_thin(segment, std::vector{heard(0, 2), heard(8, 12)}, 50257));
+  CHECK(!is_thin(segment, std::vector{heard(0, 1.5), heard(8.9, 12)}, 50257));
+  CHECK(!is_thin(segment, {}, 50257));
+}
+
+TEST_CASE("a segment is parted where lost speech lies between its words, so that no second of it counts as transcribed") {
+  const Tokenizer tokenizer(51865);
+  Segment segment = said(0, 12);
+  segment.text = " One two. Three.";
+  segment.words = {{0, 1, " One", 1}, {1, 2, " two.", 1}, {10, 12, " Three.", 1}};
+  segment.tokens = tokenizer.encode(segment.text);
+  segment.tokens.insert(segment.tokens.begin(), 50364);
+  segment.tokens.push_back(50964);
+  const std::vector<int> all = segment.tokens;
+  std::vector<Segment> segments = {segment};
+  const std::vector<Speech> speech = {heard(0, 4), heard(5, 9), heard(10, 12)};
+  part_at_lost_speech(segments, speech, tokenizer);
+  REQUIRE(segments.size() == 2);
+  CHECK(segments[0].text == " One two.");
+  CHECK(segments[0].end_s == 2);
+  CHECK(segments[1].text == " Three.");
+  CHECK(segments[1].start_s == 10);
+  std::vector<int> tokens = segments[0].tokens;
+  tokens.insert(tokens.end(), segments[1].tokens.begin(), segments[1].tokens.end());
+  CHECK(tokens == all);
+  CHECK(segments[1].tokens.size() == tokenizer.encode(" Three.").size() + 1);
+  const Transcript transcript{.duration_s = 12, .segments = segments};
+  CHECK(told(coverage_of(transcript, kWhole, kToTheEnd, &speech, {}), 12) ==
+        "transcribed 0-2, silence 2-2.25, failed 2.25-4, silence 4-5, failed 5-9, silence 9-10, transcribed 10-12");
+}
+
+TEST_CASE("a text that nobody could say in the time is too fast, in letters of any script") {
+  CHECK(is_too_fast("And so my fellow Americans ask not what your country can do for your country.", kSampleRate / 2));
+  CHECK(!is_too_fast("ask not what your country can do", kSampleRate / 2));
+  CHECK(!is_too_fast("და ასე ჩემო თანამემამულე ამერიკელებო", kSampleRate / 2));
+}
+
 TEST_CASE("of two channels the worse counts; a stretch of a file has what lies before it skipped") {
   Coverage left{{{0, 4, Fate::silence}, {4, 8, Fate::transcribed}, {8, 10, Fate::failed}}, 6, 2, 1};
   const Coverage right{{{0, 2, Fate::transcribed}, {2, 10.5, Fate::low_confidence}}, 10, 0, 0};

@@ -1,6 +1,7 @@
 // A network that gives what a test wrote down, so that everything above the seam can be tested without weights.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -99,18 +100,29 @@ class ScriptedNetwork : public sotto::Network {
     return {{.tokens = now.tokens, .sum_log_prob = sum, .finished = now.ends}};
   }
 
-  // Text takes its attention from the script: each token's is on the frames from its start to the next one's.
+  // Text takes its attention from the script: each token's is on the frames from its start to the next one's. Where
+  // nothing is written down, tokens share the time from the script's first timestamp to its last evenly.
   sotto::Alignment align(int slot, std::span<const int> tokens, int n_frames) override {
     const Scripted& now = slots_.at(slot).now;
     aligned.assign(tokens.begin(), tokens.end());
-    const int n = static_cast<int>(tokens.size()), n_times = static_cast<int>(now.word_starts_s.size());
+    std::vector<double> starts_s = now.word_starts_s;
+    const int n = static_cast<int>(tokens.size());
+    if (starts_s.empty()) {
+      const auto sot = std::ranges::find(tokens, sotto::special_tokens(dims_.vocabulary).no_timestamps);
+      const auto n_text = tokens.end() - sot - 2;
+      const int zero = sotto::special_tokens(dims_.vocabulary).first_timestamp;
+      const double from_s = (std::max(now.tokens.front(), zero) - zero) / 50.0;
+      const double to_s = (std::max(now.tokens.back(), zero) - zero) / 50.0;
+      for (int i = 0; i <= n_text; ++i) starts_s.push_back(from_s + (to_s - from_s) * i / static_cast<double>(n_text));
+    }
+    const int n_times = static_cast<int>(starts_s.size());
     const int first = n - 1 - n_times;  // the token before the text
     CHECK_INVARIANT(first > 0 && n_times > 1);
     sotto::Alignment alignment{1, n, n_frames, std::vector<float>(static_cast<size_t>(n) * n_frames),
                                std::vector<float>(n, now.token_prob)};
     for (int i = 0; i < n_times; ++i) {
-      const int begin = static_cast<int>(now.word_starts_s[i] * 50 + 0.5);
-      const int end = i + 1 < n_times ? static_cast<int>(now.word_starts_s[i + 1] * 50 + 0.5) : n_frames;
+      const int begin = static_cast<int>(starts_s[i] * 50 + 0.5);
+      const int end = i + 1 < n_times ? static_cast<int>(starts_s[i + 1] * 50 + 0.5) : n_frames;
       for (int frame = begin; frame < end; ++frame)
         alignment.qk[static_cast<size_t>(first + i) * n_frames + frame] = 20;
     }
