@@ -178,6 +178,7 @@ bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
                         !arguments.evaluate.files.empty();
   if (n_sources > 1)
     throw CLI::ValidationError("live", "there is one thing to listen to: a microphone, a pipe, --realtime or --evaluate");
+  check_output_options(arguments.outputs);
   arguments.fetch.quiet = arguments.quiet;
   return true;
 }

@@ -154,8 +154,10 @@ bool evaluate_live(const EvaluateArguments& arguments, Engine& engine, const Liv
     const LiveFigures figures = evaluate_clip(engine, clip, options, *clock, output, stopped);
     if (interrupted) return false;
     all.add(figures);
-    if (!arguments.as_json)
+    if (!arguments.as_json) {
       std::fputs(figures_line(std::filesystem::path(path).filename().string(), figures).c_str(), stdout);
+      std::fputs(parts_lines(figures).c_str(), stdout);
+    }
     std::fflush(stdout);
     if (arguments.texts) std::fprintf(stderr, "%s\t%s\n", path.c_str(), figures.text.c_str());
   }

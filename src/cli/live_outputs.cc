@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "models/dims.h"
+#include "src/cli/argument_values.h"
 #include "src/cli/subtitle_options.h"
+#include "src/live/outputs/access.h"
 #include "src/live/outputs/events.h"
 #include "src/live/outputs/json_output.h"
 #include "src/live/outputs/line_output.h"
+#include "src/live/outputs/live_cues.h"
 #include "src/live/outputs/server_output.h"
 #include "src/live/outputs/subtitle_output.h"
 #include "src/live/outputs/terminal_output.h"
@@ -51,6 +54,16 @@ void add_output_options(CLI::App& app, LiveOutputArguments& arguments) {
       ->envname("SOTTO_SERVE_TOKEN");
   add("--record", "FILE.flac", "what was heard, as it was heard; a file that is there is left alone", arguments.record);
   add_subtitle_options(app, arguments.subtitles);
+}
+
+void check_output_options(const LiveOutputArguments& arguments) {
+  if (!arguments.serve.empty()) {
+    refuse_errors("--serve", [&] { parse_listen_address(arguments.serve); });
+    if (!arguments.serve_token.empty()) refuse_errors("--serve-token", [&] { check_token(arguments.serve_token); });
+  }
+  if (arguments.srt.empty() && arguments.vtt.empty()) return;
+  check_subtitle_options(arguments.subtitles);
+  refuse_errors("--srt, --vtt", [&] { LiveCues cues(arguments.subtitles); });
 }
 
 LiveOutputs::LiveOutputs(const LiveOutputArguments& arguments, std::span<const std::string> inputs)

@@ -23,6 +23,10 @@ struct LiveOutputArguments {
 
 void add_output_options(CLI::App& app, LiveOutputArguments& arguments);
 
+// Throws CLI::ValidationError for what no machine could do: an address or a token that is none, a style that needs the
+// whole transcript.
+void check_output_options(const LiveOutputArguments& arguments);
+
 // All outputs at once, and the recording. Standard output gets the captions as they roll on a terminal, and lines
 // elsewhere, unless JSON goes there.
 class LiveOutputs {

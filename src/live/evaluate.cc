@@ -7,6 +7,7 @@
 
 #include "src/live/live.h"
 #include "src/live/score.h"
+#include "src/writers.h"
 
 namespace sotto {
 namespace {
@@ -26,7 +27,7 @@ std::vector<TimedWord> plain(const std::vector<Word>& words) {
   return timed;
 }
 
-void add_delays(const Meter& meter, const std::vector<Word>& timed_words, LiveFigures& figures) {
+void add_delays(const Meter& meter, const std::vector<Word>& timed_words, double start_s, LiveFigures& figures) {
   const std::vector<TimedWord> spoken = plain(timed_words);
   std::vector<std::string> reference, words;
   for (const TimedWord& word : spoken) reference.push_back(word.text);
@@ -34,6 +35,7 @@ void add_delays(const Meter& meter, const std::vector<Word>& timed_words, LiveFi
   for (const auto& [i, j] : difference(reference, words).equal) {
     figures.commit_delays_s.push_back(meter.committed()[j].committed_s - spoken[i].end_s);
     figures.tail_delays_s.push_back(meter.committed()[j].shown_s - spoken[i].end_s);
+    figures.spoken_s.push_back(spoken[i].end_s - start_s);
     if (figures.first_word_delays_s.empty()) figures.first_word_delays_s.push_back(figures.tail_delays_s.back());
   }
 }
@@ -43,6 +45,7 @@ void add_delays(const Meter& meter, const std::vector<Word>& timed_words, LiveFi
 void LiveFigures::add(const LiveFigures& other) {
   const auto join = [](std::vector<double>& a, const std::vector<double>& b) { a.insert(a.end(), b.begin(), b.end()); };
   join(commit_delays_s, other.commit_delays_s);
+  join(spoken_s, other.spoken_s);
   join(tail_delays_s, other.tail_delays_s);
   join(first_word_delays_s, other.first_word_delays_s);
   n_erased += other.n_erased;
@@ -61,7 +64,7 @@ void measure(const EvaluatedClip& clip, const Meter& meter, const std::string& t
              LiveFigures& figures) {
   std::vector<Word> timed_words = clip.timed_words;
   for (Word& word : timed_words) word.end_s += start_s;
-  add_delays(meter, timed_words, figures);
+  add_delays(meter, timed_words, start_s, figures);
   const std::vector<std::string> reference = plain_words(clip.reference);
   std::vector<std::string> words;
   for (const Meter::Committed& word : meter.committed()) {
@@ -113,6 +116,27 @@ std::string figures_line(const std::string& name, const LiveFigures& f) {
                 share_percent(f.n_edits_live, f.n_reference), share_percent(f.n_edits_file, f.n_reference), f.n_passes,
                 f.sound_s > 0 ? f.busy_s / f.sound_s : 0, f.most_behind_s);
   return line;
+}
+
+std::string parts_lines(const LiveFigures& f, double part_s) {
+  std::string lines;
+  const int n_parts = static_cast<int>(std::ceil(f.sound_s / part_s));
+  for (int part = 0; n_parts > 1 && part < n_parts; ++part) {
+    LiveFigures of_part;
+    for (size_t i = 0; i < f.spoken_s.size(); ++i) {
+      if (std::clamp(static_cast<int>(f.spoken_s[i] / part_s), 0, n_parts - 1) != part) continue;
+      of_part.commit_delays_s.push_back(f.commit_delays_s[i]);
+      of_part.tail_delays_s.push_back(f.tail_delays_s[i]);
+    }
+    char line[200];
+    std::snprintf(line, sizeof line, "  from %-23s %7.1f %6s %6.2f %5.2f %5.2f %5.2f %5.2f\n",
+                  rough_time(part * part_s).c_str(), std::min(part_s, f.sound_s - part * part_s), "",
+                  percentile(of_part.tail_delays_s, 0.5), percentile(of_part.tail_delays_s, 0.95),
+                  percentile(of_part.commit_delays_s, 0.5), percentile(of_part.commit_delays_s, 0.95),
+                  percentile(of_part.commit_delays_s, 0.99));
+    lines += line;
+  }
+  return lines;
 }
 
 std::string figures_json(const LiveFigures& f) {

@@ -24,6 +24,7 @@ struct EvaluatedClip {
 // that showed it; of words that the live text has right.
 struct LiveFigures {
   std::vector<double> commit_delays_s;
+  std::vector<double> spoken_s;             // when the words of these delays ended in their clip
   std::vector<double> tail_delays_s;        // until the word came up and stayed, be it in the tail
   std::vector<double> first_word_delays_s;  // of each clip
   int n_erased = 0, n_shown = 0;            // words of tails that changed; words committed
@@ -55,6 +56,8 @@ double percentile(std::vector<double> values, double share);  // nearest rank; 0
 
 std::string figures_line(const std::string& name, const LiveFigures& figures);  // of a table
 std::string figures_head();
+// ... of the parts of a clip, each of so much sound, so that a delay that grows shows; empty if there is one part.
+std::string parts_lines(const LiveFigures& figures, double part_s = 600);
 std::string figures_json(const LiveFigures& figures);
 
 }  // namespace sotto

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -159,6 +160,23 @@ TEST_CASE("a delay of the output shows in the figures, all of it") {
   CHECK(none.n_edits_file == 1);
   CHECK(none.n_changed == 0);
   CHECK(evaluated(0, " and more").n_changed == 2);
+}
+
+TEST_CASE("a delay that grows while a clip goes on shows in its parts") {
+  LiveFigures figures;
+  figures.sound_s = 1500;
+  for (int i = 0; i < 1500; ++i) {
+    figures.spoken_s.push_back(i + 0.5);
+    figures.commit_delays_s.push_back(1 + i / 600);
+    figures.tail_delays_s.push_back(0.25);
+  }
+  const std::string lines = parts_lines(figures);
+  CHECK(std::ranges::count(lines, '\n') == 3);
+  const auto line = [&](const char* from) { return lines.substr(lines.find(from), 80); };
+  CHECK(line("from 0:00").find("0.25  0.25  1.00  1.00  1.00\n") != std::string::npos);
+  CHECK(line("from 20:00").find(" 300.0          0.25  0.25  3.00  3.00  3.00\n") != std::string::npos);
+  CHECK(parts_lines(evaluated(0)).empty());
+  CHECK(evaluated(0).spoken_s.front() == doctest::Approx(0.9));
 }
 
 TEST_CASE("the figures have the names that were agreed on") {

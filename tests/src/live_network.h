@@ -143,7 +143,11 @@ class Kept : public sotto::CaptionOutput {
  public:
   void update(const sotto::CaptionUpdate& update) override {
     updates.push_back(update);
-    for (const sotto::Word& word : update.committed) committed += word.text;
+    for (const sotto::Word& word : update.committed) {
+      committed += word.text;
+      delay_s += update.heard_s - word.end_s;
+      ++n_words;
+    }
     if (forgets) updates.clear();
   }
   void level(double, float, bool) override { ++n_levels; }
@@ -153,7 +157,8 @@ class Kept : public sotto::CaptionOutput {
   std::vector<sotto::CaptionUpdate> updates;
   std::string committed;
   std::vector<std::string> notices;
-  int n_levels = 0;
+  double delay_s = 0;      // of all words together, from their end until they were committed
+  int n_words = 0, n_levels = 0;
   bool forgets = false;  // keeps the text alone
   bool finished = false;
 };

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/catalog.h"
 #include "program.h"
@@ -113,11 +115,14 @@ TEST_CASE("what is transcribed once more takes the captions' place in all files,
 }
 
 TEST_CASE("live captions: outputs that can't be are told before anything else is done") {
-  for (const char* wrong : {"--serve nonsense", "--serve 127.0.0.1:0 --serve-token short", "--srt /dev/null/x.srt",
-                            "--vtt x.vtt --style plain"}) {
+  const std::vector<std::pair<const char*, int>> refused = {
+      {"--serve nonsense", 2},        {"--serve 127.0.0.1:0 --serve-token short", 2},
+      {"--vtt x.vtt --style plain", 2}, {"--srt x.srt --highlight-words", 2},
+      {"--vtt x.vtt --style none", 2},  {"--srt /dev/null/x.srt", 1}};
+  for (const auto& [wrong, status] : refused) {
     CAPTURE(wrong);
     const Ran ran = run_sotto(std::string("live --offline --model none --realtime none.wav ") + wrong);
-    CHECK(ran.status == 1);
+    CHECK(ran.status == status);
     CHECK(ran.err.find("none.wav") == std::string::npos);
     CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') <= 2);
   }
