@@ -7,12 +7,14 @@
 
 #include "models/dims.h"
 #include "models/utf8.h"
+#include "src/lost_speech.h"
 #include "src/suppress.h"
 
 namespace sotto {
 namespace {
 
 constexpr double kApart = 0.3;  // in temperature: nearer ones repeat each other's errors
+constexpr int64_t kCutWord = kSampleRate / 2;  // of a word that the window's edge cuts, so much may lie outside
 
 std::vector<int> text_of(const std::vector<int>& tokens, int eot) {
   std::vector<int> text;
@@ -54,7 +56,7 @@ void WindowDecoder::begin_attempts(const std::vector<int>& slots) {
   std::vector<Settings> all_settings;
   for (const int slot : slots) {
     const Course& course = courses_.at(slot);
-    prompts.push_back(course.looped ? course.task.plain_prompt : course.task.prompt);
+    prompts.push_back(course.misled ? course.task.plain_prompt : course.task.prompt);
     all_settings.push_back(settings(course));
   }
   const std::vector<Beginning> beginnings = network_.begin(slots, prompts, all_settings);
@@ -114,25 +116,32 @@ std::optional<Decoded> WindowDecoder::judge(Course& course, bool looped) {
   // One that ran to the limit of tokens over the same words is a loop, too, if a slow one.
   decoded.looped |= guarded() && !decoded.ended && repetitive(decoded, options_.thresholds);
   const int eot = tokenizer_.special().eot;
-  const bool first_loop = decoded.looped && !course.looped;
-  if (first_loop) course.first_loop = course.said.size();
+  if (decoded.looped && !course.looped) course.first_loop = course.said.size();
+  const bool first_misled = (decoded.looped || decoded.too_fast) && !course.misled;
   course.looped |= decoded.looped;
+  course.misled |= first_misled;
   course.n_endless += decoded.looped || !decoded.ended;
   course.said.push_back(text_of(decoded.tokens, eot));
   if (decoded.looped) {
     cut_loop(decoded.tokens, eot);
     decoded.text = strip(tokenizer_.decode(decoded.tokens));  // the ratio remains that of all of it
+    decoded.too_fast = is_too_much(course, decoded.text);
   }
   decoded.failed = guarded();
   course.failed.push_back(std::move(decoded));
   if (auto genuine = agreed(course)) return genuine;
   const bool last = course.attempt + 1 == options_.sampling.temperatures.size();
-  if (first_loop && (last || course.task.prompt != course.task.plain_prompt)) return std::nullopt;
+  if (first_misled && (last || course.task.prompt != course.task.plain_prompt)) return std::nullopt;
   if (!last) {
     ++course.attempt;
     return std::nullopt;
   }
-  return best_of_failed(course.failed, options_.thresholds);
+  Decoded best = best_of_failed(course.failed, options_.thresholds);
+  if (best.too_fast) {
+    best.tokens.clear();
+    best.text.clear();
+  }
+  return best;
 }
 
 // Where the last attempt is sure, has come to its end and says the same again and again as one at a temperature well apart
@@ -172,7 +181,14 @@ Decoded WindowDecoder::read(const Course& course, bool looped) const {
   decoded.looped = looped;
   decoded.text = strip(tokenizer_.decode(decoded.tokens));
   decoded.compression_ratio = compression_ratio(decoded.text);
+  decoded.too_fast = is_too_much(course, decoded.text);
   return decoded;
+}
+
+// For the sound of its window. The reference knows no such test.
+bool WindowDecoder::is_too_much(const Course& course, const std::string& text) const {
+  if (options_.mode == Mode::sequential && !options_.voice_activity) return false;
+  return is_too_fast(text, int64_t{course.task.n_frames} * kMelHop, kCutWord);
 }
 
 void WindowDecoder::stop() {

@@ -37,8 +37,9 @@ class WindowDecoder {
   void begin(std::vector<WindowTask> tasks);
 
   // One token for every window, and what is done after it. A decoding that isn't good is begun again in its slot at the
-  // next temperature, while the others go on; after the first loop without the text before the window, if there was one,
-  // at the same. What attempts at two temperatures repeat alike counts as said. If all fail, the most probable is taken.
+  // next temperature, while the others go on; after the first that was a loop, or more than can be said in the window,
+  // without the text before the window, if there was one, at the same. What attempts at two temperatures repeat alike
+  // counts as said. If all fail, the most probable is taken, but none that can't be said in the window.
   std::vector<WindowResult> step();
 
   bool busy() const { return !courses_.empty(); }
@@ -50,6 +51,7 @@ class WindowDecoder {
     WindowTask task;
     size_t attempt = 0;
     bool looped = false;         // one of the attempts
+    bool misled = false;         // ... or it gave more text than can be said in the window
     size_t first_loop = 0;       // ... which one
     int n_endless = 0;           // attempts that were stopped in a loop, or by the limit of tokens
     std::vector<std::vector<int>> said;  // text tokens of the failed attempts, loops and all
@@ -61,6 +63,7 @@ class WindowDecoder {
   void begin_attempts(const std::vector<int>& slots);
   Settings settings(const Course& course) const;
   bool guarded() const;
+  bool is_too_much(const Course& course, const std::string& text) const;
   Decoded read(const Course& course, bool looped) const;
   // What is taken for a window whose attempt has ended; none: the next one is to begin.
   std::optional<Decoded> judge(Course& course, bool looped);

@@ -58,17 +58,18 @@ bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds) {
 
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds) {
   if (sounds_silent(decoded, thresholds) && unsure(decoded, thresholds)) return false;
-  return repetitive(decoded, thresholds) || unsure(decoded, thresholds);
+  return decoded.too_fast || repetitive(decoded, thresholds) || unsure(decoded, thresholds);
 }
 
 bool merely_repetitive(const Decoded& decoded, const ThresholdOptions& thresholds) {
-  return repetitive(decoded, thresholds) && !decoded.looped && decoded.ended && !unsure(decoded, thresholds);
+  return repetitive(decoded, thresholds) && !decoded.looped && !decoded.too_fast && decoded.ended &&
+         !unsure(decoded, thresholds);
 }
 
 Decoded best_of_failed(std::span<const Decoded> attempts, const ThresholdOptions& thresholds) {
   CHECK_INVARIANT(!attempts.empty());
   const auto rank = [&](const Decoded& decoded) {
-    return std::tuple(!repetitive(decoded, thresholds), decoded.ended, decoded.avg_log_prob);
+    return std::tuple(!decoded.too_fast, !repetitive(decoded, thresholds), decoded.ended, decoded.avg_log_prob);
   };
   return *std::ranges::max_element(attempts, {}, rank);
 }

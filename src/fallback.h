@@ -24,6 +24,7 @@ struct Decoded {
   double no_speech_prob = 0;
   bool ended = true;        // by end-of-transcript, not at the limit of tokens
   bool looped = false;      // stopped in a loop, which is cut off
+  bool too_fast = false;    // more than can be said in its sound
   bool failed = false;      // no attempt was good
 };
 
@@ -38,7 +39,7 @@ const Hypothesis& best_hypothesis(std::span<const Hypothesis> hypotheses, std::o
 // that repeats itself has a high one. 0 for empty text.
 double compression_ratio(std::string_view text);
 
-// The decoding was repetitive or unsure, and it wasn't silence: the next temperature is tried.
+// The decoding was repetitive, too much for its sound or unsure, and it wasn't silence: the next temperature is tried.
 bool needs_fallback(const Decoded& decoded, const ThresholdOptions& thresholds);
 
 bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds);
@@ -46,9 +47,9 @@ bool repetitive(const Decoded& decoded, const ThresholdOptions& thresholds);
 // All that is wrong with it is that it repeats itself: it is sure, and came to its end.
 bool merely_repetitive(const Decoded& decoded, const ThresholdOptions& thresholds);
 
-// What is taken for a window if every attempt failed, in their order: the most probable that doesn't repeat itself, else
-// the most probable that came to its end, else the most probable. (The reference takes the last, which at temperature 1
-// is a random text.) There must be one.
+// What is taken for a window if every attempt failed, in their order: the most probable that can have been said and doesn't
+// repeat itself, else the most probable that came to its end, else the most probable. (The reference takes the last, which
+// at temperature 1 is a random text.) There must be one.
 Decoded best_of_failed(std::span<const Decoded> attempts, const ThresholdOptions& thresholds);
 
 // Nothing is spoken in the window: what was decoded is dropped.

@@ -91,8 +91,8 @@ void part_at_lost_speech(std::vector<Segment>& segments, std::span<const Speech>
     }
 }
 
-bool is_too_fast(std::string_view text, int64_t n_samples) {
-  return static_cast<double>(n_letters(strip(text))) > kMostLetters * (1 + static_cast<double>(n_samples) / kSampleRate);
+bool is_too_fast(std::string_view text, int64_t n_samples, int64_t more) {
+  return static_cast<double>(n_letters(strip(text))) * kSampleRate > kMostLetters * static_cast<double>(n_samples + more);
 }
 
 std::vector<Speech> lost_speech(std::span<const Speech> heard, std::span<const Segment> segments, int64_t least) {

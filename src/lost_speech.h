@@ -31,8 +31,8 @@ bool is_thin(const Segment& segment, std::span<const Speech> heard, int eot);
 // segments' times cover nothing that isn't in their text.
 void part_at_lost_speech(std::vector<Segment>& segments, std::span<const Speech> heard, const Tokenizer& tokenizer);
 
-// Whether a text is longer than what can be said in so many samples.
-bool is_too_fast(std::string_view text, int64_t n_samples);
+// Whether a text is longer than what can be said in so many samples, and so many more.
+bool is_too_fast(std::string_view text, int64_t n_samples, int64_t more = kSampleRate);
 
 // The part of a window to decode again for it: with pad_ms of sound on both sides, as far as that lies in the window and
 // in none of its text.

@@ -168,6 +168,7 @@ void Sequential::take(const Window& window, const Decoded& decoded) {
   clear_blank_segments(cut.segments);
   if (job_.voice.active()) snap_to_speech(cut.segments, job_.voice.speech_from(window.seek * kMelHop));
   clamp_times(cut.segments, 0, job_.read_s());
+  if (job_.options.voice_activity) clear_blank_segments(cut.segments);  // what the end of the sound leaves no time for
   describe(cut.segments, decoded);
   if (job_.voice.active()) {
     part_at_lost_speech(cut.segments, speech, job_.engine.tokenizer);

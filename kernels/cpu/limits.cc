@@ -64,6 +64,12 @@ Limits measure_limits(const Kernels& kernels, Team& team) {
   return limits;
 }
 
+Limits best_of(const Limits& a, const Limits& b) {
+  Limits best = {.read = std::max(a.read, b.read)};
+  for (int type = 0; type < kTypes; type++) best.multiply[type] = std::max(a.multiply[type], b.multiply[type]);
+  return best;
+}
+
 Work encoder_part_work(const Dims& dims, const Types& types, EncoderPart part) {
   Work work;
   const double positions = kAudioContext, later = dims.encoder_layers - 1;

@@ -16,6 +16,8 @@ struct Limits {
 
 // On all threads of the team at once. Takes about a second.
 Limits measure_limits(const Kernels& kernels, Team& team);
+// The more of each: what else runs on a machine only ever takes away.
+Limits best_of(const Limits& a, const Limits& b);
 
 struct Work {
   double ops[kTypes] = {};

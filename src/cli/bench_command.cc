@@ -48,7 +48,6 @@ struct Stage {
   int threads;
   int windows;           // that the time is for
   double seconds;        // best of all rounds
-  double least_seconds;  // by the limits
   cpu::Work work;
   std::vector<Stage> parts = {};
 };
@@ -165,18 +164,18 @@ cpu::PartSeconds encoder_part_seconds(const BenchArguments& arguments, std::shar
 }
 
 std::vector<Stage> run_stages(const BenchArguments& arguments, std::shared_ptr<const Weights> weights,
-                              const cpu::Types& types, const cpu::Limits& limits, int threads) {
+                              const cpu::Types& types, int threads) {
   const Dims dims = weights->dims;
   Bench bench(arguments, weights, threads);
   std::vector<Stage> stages;
   const auto add = [&](const std::string& name, int windows, double seconds, const cpu::Work& work) {
-    stages.push_back({name, threads, windows, seconds, cpu::least_seconds(work, limits), work});
+    stages.push_back({name, threads, windows, seconds, work});
   };
   add("encode a window, with cross K/V", 1, bench.encode_seconds(1), cpu::encoder_work(dims, types));
   const cpu::PartSeconds parts = encoder_part_seconds(arguments, weights, threads);
   for (int part = 0; part < cpu::kEncoderParts; part++) {
-    const cpu::Work work = cpu::encoder_part_work(dims, types, cpu::EncoderPart(part));
-    stages[0].parts.push_back({kPartNames[part], threads, 1, parts[part], cpu::least_seconds(work, limits), work});
+    stages[0].parts.push_back(
+        {kPartNames[part], threads, 1, parts[part], cpu::encoder_part_work(dims, types, cpu::EncoderPart(part))});
   }
   std::vector<int> row_counts = {1};
   if (arguments.beam_size > 1) row_counts.push_back(arguments.beam_size);
@@ -201,15 +200,16 @@ json json_of(const cpu::Limits& limits, int threads) {
   return row;
 }
 
-json json_of(const Stage& stage) {
+json json_of(const Stage& stage, const cpu::Limits& limits) {
+  const double least = cpu::least_seconds(stage.work, limits);
   json row = {{"stage", stage.name}, {"threads", stage.threads}, {"ms", stage.seconds * 1e3}};
   row["ms_per_window"] = stage.seconds * 1e3 / stage.windows;
-  row["limit_ms"] = stage.least_seconds * 1e3;
-  row["share"] = stage.least_seconds / stage.seconds;
+  row["limit_ms"] = least * 1e3;
+  row["share"] = least / stage.seconds;
   row["mb"] = stage.work.bytes / 1e6;
   for (int type = 0; type < cpu::kTypes; type++)
     if (stage.work.ops[type] > 0) row["gop"][kTypeNames[type]] = stage.work.ops[type] / 1e9;
-  for (const Stage& part : stage.parts) row["parts"].push_back(json_of(part));
+  for (const Stage& part : stage.parts) row["parts"].push_back(json_of(part, limits));
   return row;
 }
 
@@ -225,18 +225,19 @@ void print_limits(const cpu::Limits& limits, int threads) {
   std::printf(" %9.1f\n", limits.read / 1e9);
 }
 
-void print_stage(const Stage& stage, const char* indent = "") {
+void print_stage(const Stage& stage, const cpu::Limits& limits, const char* indent = "") {
+  const double least = cpu::least_seconds(stage.work, limits);
   double ops = 0;
   for (const double of_type : stage.work.ops) ops += of_type;
   std::printf("%-34s %7d %9.2f %9.2f ", (indent + stage.name).c_str(), stage.threads, stage.seconds * 1e3,
               stage.seconds * 1e3 / stage.windows);
-  if (stage.least_seconds > 0) {
-    std::printf("%9.2f %6.0f%% %8.2f %8.1f\n", stage.least_seconds * 1e3, 100 * stage.least_seconds / stage.seconds,
-                ops / 1e9, stage.work.bytes / 1e6);
+  if (least > 0) {
+    std::printf("%9.2f %6.0f%% %8.2f %8.1f\n", least * 1e3, 100 * least / stage.seconds, ops / 1e9,
+                stage.work.bytes / 1e6);
   } else {
     std::printf("%9s %7s\n", "-", "-");
   }
-  for (const Stage& part : stage.parts) print_stage(part, "  ");
+  for (const Stage& part : stage.parts) print_stage(part, limits, "  ");
 }
 
 void bench_stages(const BenchArguments& arguments) {
@@ -247,29 +248,30 @@ void bench_stages(const BenchArguments& arguments) {
   const int all = arguments.network.threads > 0 ? arguments.network.threads : default_threads();
   if (all > 1) thread_counts.push_back(all);
   std::vector<cpu::Limits> limits;
+  std::vector<std::vector<Stage>> stages;
   for (const int threads : thread_counts) {
-    Team team(threads);
+    Team team(threads);  // measured before and after the stages: a machine that was taken away for a second has not less
     limits.push_back(cpu::measure_limits(kernels, team));
+    stages.push_back(run_stages(arguments, weights, types, threads));
+    limits.back() = cpu::best_of(limits.back(), cpu::measure_limits(kernels, team));
   }
   json report;
-  if (!arguments.as_json) {
-    std::printf("%s kernels; most of each, G a second:\nthreads     f32    bf16    int8   GB read\n", kernels.name);
-    for (size_t i = 0; i < limits.size(); i++) print_limits(limits[i], thread_counts[i]);
-    std::printf("\n%s; best of %d rounds:\n%-34s %7s %9s %9s %9s %7s %8s %8s\n", weights->name.c_str(),
-                arguments.rounds, "stage", "threads", "ms", "a window", "limit ms", "share", "Gop", "MB");
-  }
   for (size_t i = 0; i < limits.size(); i++) {
     report["limits"].push_back(json_of(limits[i], thread_counts[i]));
-    for (const Stage& stage : run_stages(arguments, weights, types, limits[i], thread_counts[i])) {
-      report["stages"].push_back(json_of(stage));
-      if (!arguments.as_json) print_stage(stage);
-    }
+    for (const Stage& stage : stages[i]) report["stages"].push_back(json_of(stage, limits[i]));
   }
   if (arguments.as_json) {
     report["model"] = weights->name;
     report["kernels"] = kernels.name;
     std::printf("%s\n", report.dump(2).c_str());
+    return;
   }
+  std::printf("%s kernels; most of each, G a second:\nthreads     f32    bf16    int8   GB read\n", kernels.name);
+  for (size_t i = 0; i < limits.size(); i++) print_limits(limits[i], thread_counts[i]);
+  std::printf("\n%s; best of %d rounds:\n%-34s %7s %9s %9s %9s %7s %8s %8s\n", weights->name.c_str(), arguments.rounds,
+              "stage", "threads", "ms", "a window", "limit ms", "share", "Gop", "MB");
+  for (size_t i = 0; i < limits.size(); i++)
+    for (const Stage& stage : stages[i]) print_stage(stage, limits[i]);
 }
 
 // On a GPU; its limits are its data sheet's.

@@ -80,6 +80,37 @@ TEST_CASE("a repetition faster than anybody speaks isn't believed, whoever agree
   CHECK(scene.run(3 * kSecond).text() == "six");
 }
 
+TEST_CASE("more than can be said in what is left of the sound isn't written; without the text before it, what was said is") {
+  for (const bool heard : {true, false}) {
+    Scene scene;
+    scene.options.sampling.temperatures = {0, 0.5};
+    const std::vector<int> made_up = scene.said(0, " The text before it, said once more.", 0.4);
+    scene.network.script = {{scene.said(0, " One.", 30)}, {made_up}};
+    for (int i = 0; i < 2; ++i) scene.network.script.push_back({heard ? scene.said(0, " Two.", 0.4) : made_up});
+    CHECK(scene.run(30 * kSecond + kSecond / 2).text() == (heard ? "One. Two." : "One."));
+    REQUIRE(scene.network.begun.size() >= 3);
+    CHECK(scene.network.begun[1].prompt.size() > 1);
+    CHECK(scene.network.begun[2].prompt == std::vector<int>{scene.engine.tokenizer.special().sot});
+    CHECK(scene.network.begun[2].settings.temperature == 0);
+  }
+}
+
+TEST_CASE("where the reference's loop is asked for, too much text for its sound is kept as well") {
+  Scene scene;
+  scene.options.voice_activity = false;
+  scene.network.script = {{scene.said(0, " The text before it, said once more.", 0.4)}};
+  CHECK(scene.run(kSecond / 2).text() == "The text before it, said once more.");
+}
+
+TEST_CASE("text behind the end of the sound isn't written") {
+  Scene scene;
+  std::vector<int> tokens = scene.said(0, " One.", 10);
+  const std::vector<int> behind = scene.said(12, " Two.", 14);
+  tokens.insert(tokens.end(), behind.begin(), behind.end());
+  scene.network.script = {{tokens}};
+  CHECK(scene.run(10 * kSecond).text() == "One.");
+}
+
 TEST_CASE("a loop is tried again without the text before it, at the same temperature") {
   Scene scene;
   scene.network.script = {{scene.said(0, " One.", 30)}, endless(scene, " Thank you."), {scene.said(0, " Two.", 10)}};

@@ -57,7 +57,7 @@ TEST_CASE("a failed decoding is tried again at rising temperatures, with the sam
   scene.options.sampling.patience = 2;
   scene.options.prompt.initial = "names";
   std::string loop;
-  for (int i = 0; i < 60; ++i) loop += " six";
+  for (int i = 0; i < 30; ++i) loop += " six";
   scene.network.script = {{scene.said(0, " Hm.", 2), -1.5}, {scene.said(0, loop, 2)}, {scene.said(0, " Good.", 2)}};
   const Transcript transcript = scene.run(5 * kSecond);
 
