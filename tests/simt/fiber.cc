@@ -21,8 +21,13 @@ constexpr size_t kStagger = 832, kStaggers = 29;  // coprime with the cache's se
 
 }  // namespace
 
+void unmap(void* memory, size_t bytes) {
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(memory, bytes);
+  munmap(memory, bytes);
+}
+
 Fiber::~Fiber() {
-  if (stack_) munmap(stack_, kGuard + kStack);
+  if (stack_) unmap(stack_, kGuard + kStack);
 #if defined(SIMT_TSAN)
   if (stack_ && tsan_) __tsan_destroy_fiber(tsan_);
 #endif

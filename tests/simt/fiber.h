@@ -32,6 +32,9 @@ inline void tsan_read_16(const void*) {}
 inline void tsan_write_16(void*) {}
 #endif
 
+// munmap(), after which AddressSanitizer knows nothing of what lay there: other memory may be mapped in its place.
+void unmap(void* memory, size_t bytes);
+
 class Fiber {
  public:
   Fiber() = default;

@@ -17,7 +17,6 @@
 #include "simt/fiber.h"
 
 extern "C" __attribute__((weak)) void __asan_poison_memory_region(const volatile void*, size_t);
-extern "C" __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void*, size_t);
 
 namespace sotto::simt {
 namespace {
@@ -78,8 +77,7 @@ Result unmap_memory(void* memory, size_t* bytes) {
   if (found == allocations.end()) return kInvalidValue;
   const Allocation& allocation = found->second;
   *bytes = allocation.bytes;
-  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(allocation.mapping, allocation.mapped - kPage);
-  munmap(allocation.mapping, allocation.mapped);
+  unmap(allocation.mapping, allocation.mapped);
   allocations.erase(found);
   return 0;
 }

@@ -38,13 +38,13 @@ Worker& worker() {
 // ---- Blocks --------------------------------------------------------------------------------------------------------
 
 SharedMemory::~SharedMemory() {
-  if (mapping_) munmap(mapping_, mapped_);
+  if (mapping_) unmap(mapping_, mapped_);
 }
 
 void SharedMemory::resize(size_t bytes) {
   const size_t pages = (bytes + kPage - 1) / kPage * kPage;
   if (!mapping_ || mapped_ != pages + 2 * kPage) {
-    if (mapping_) munmap(mapping_, mapped_);
+    if (mapping_) unmap(mapping_, mapped_);
     mapped_ = pages + 2 * kPage;
     mapping_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (pages > 0) mprotect(mapping_ + kPage, pages, PROT_READ | PROT_WRITE);
