@@ -31,7 +31,7 @@ constexpr int kInterrupted = 130;  // status, as a shell tells it of a program t
 struct LiveArguments {
   std::string model = "base";
   FetchOptions fetch;
-  NetworkOptions network{.max_rows = 1};
+  NetworkOptions network;
   LiveOptions live;
   DecodeOptions decoding;
   std::string microphone;  // name or number; empty: the default one

@@ -17,13 +17,13 @@ constexpr double kFrame_s = 2.0 * kMelHop / kSampleRate;  // an encoder position
 constexpr int64_t kPreRoll = kSampleRate * 2 / 5;      // before a voice is heard: soft onsets
 constexpr int64_t kKeptSilence = kSampleRate * 3;      // what wasn't taken for a voice, and may have been a short word
 constexpr int64_t kVoiceFades = kSampleRate * 3 / 10;  // after a voice, that of it which isn't heard as one
-constexpr int64_t kLookBack = kSampleRate * 3 / 2;     // a shorter pause doesn't end the window
+constexpr int64_t kLate = kSampleRate * 3 / 2;         // a pause after which what is left is looked at, whatever waits
 constexpr double kFull_s = 27;                         // a window that is longer loses its beginning
-constexpr double kEnough_s = 12;                       // a pause after that ends the window
+constexpr int kBeams = 5;
 constexpr double kTokensPerSecond = 8;                 // more than anybody says
 constexpr int kLeastRoom = 100;                        // tokens of the decoder's context for what is new
-constexpr int64_t kForget = 8 * kSampleRate;           // a silence after which what was said is no context any more
-constexpr int64_t kListenAgain = 2 * kSampleRate;      // ... after which another language may be spoken
+constexpr double kForget_s = 8;                        // of silence, after which what was said is no context any more
+constexpr double kListenAgain_s = 2;                   // ... after which another language may be spoken
 constexpr double kSpeechForLanguage_s = 2;             // before one is taken for certain
 constexpr double kFirst_s = 3;                         // sound before anything is committed without text to go by
 constexpr double kUntold_s = 0.6;                      // a voice that no text is of
@@ -86,18 +86,23 @@ void Captioner::take_chunk(std::span<const float> chunk, float probability, bool
   const SpeechGate::Event event = gate_.push(probability);
   const bool unpassed = passed_ < last_voice || !tail_.empty();
   if (event == SpeechGate::Event::onset) {
-    if (window_.length_s() > kEnough_s && !unpassed) restart(gate_.onset() - kPreRoll);
-    if (gate_.onset() - last_voice > kForget) history_.forget();
-    language_open_ |= spoken_.language.empty() && gate_.onset() - last_voice > kListenAgain;
+    const double silence_s = static_cast<double>(gate_.onset() - last_voice) / kSampleRate;
+    if (silence_s > kForget_s) history_.forget();
+    language_open_ |= spoken_.language.empty() && silence_s > kListenAgain_s;
   } else if (event == SpeechGate::Event::pause) {
     if (!more) pass(Goes::to_its_end);
-  } else if (!gate_.speaking() && window_.end() - last_voice > kLookBack) {
-    if (unpassed) pass(Goes::to_its_end);
+  } else if (!gate_.speaking()) {
+    const int64_t silence = window_.end() - last_voice;
+    if (silence > kLate && unpassed) pass(Goes::to_its_end);
     const int64_t faded = last_voice > 0 ? last_voice + kVoiceFades : 0;
-    restart(std::max(faded, window_.end() - kKeptSilence));
+    if (last_voice == 0 || silence > keeps_s() * kSampleRate) restart(std::max(faded, window_.end() - kKeptSilence));
   }
   if (window_.length_s() >= kFull_s) pass(Goes::on);
 }
+
+// The silence that a window lasts for. A decoder that hears what was said before makes less of the next words up than one
+// that begins with them; but it takes their language for that of what it heard first.
+double Captioner::keeps_s() const { return spoken_.language.empty() ? kListenAgain_s : kForget_s; }
 
 void Captioner::note_quiet(float probability) {
   n_quiet_ = probability < options_.gate.end_threshold ? n_quiet_ + 1 : 0;
@@ -124,13 +129,15 @@ void Captioner::pass(Goes goes) {
   const Guess guess = look(n_frames);
   if (guess.looped) history_.forget();
   std::vector<GuessedWord> words;
-  if (!is_silence(guess)) words = words_of(guess, engine_.tokenizer, spoken_.translate ? "en" : language_);
-  compare_with(tail_, heard_s(), words);
+  if (!is_silence(guess)) words = words_in(guess);
   const bool to_the_end = goes == Goes::to_its_end;
   size_t n = words.size();
   if (!to_the_end) n = committable(words, guess.ended, n_frames / 2, heard_s(), options_.commit);
   const bool out_of_nowhere = said_.empty() && history_.tokens().empty() && window_.length_s() < kFirst_s;
   if (!to_the_end && (language_open_ || out_of_nowhere)) n = 0;
+  if (!to_the_end) n = look_again(n_frames, words, n);
+  // What stands behind the last word depends on whether one follows, and which.
+  if (!to_the_end && n > 0 && n == words.size()) part_from_marks(words, n - 1, engine_.tokenizer);
   commit(words, n);
   tail_ = std::move(words);
 
@@ -139,7 +146,24 @@ void Captioner::pass(Goes goes) {
   for (size_t i = 0; i < tail_.size(); ++i) update.tail.push_back(timed(tail_, i));
   update.ends_utterance = to_the_end;
   tell(std::move(update));
-  if (window_.length_s() >= kFull_s) make_room(n_frames);
+  const double room_s = to_the_end ? keeps_s() : 0;  // nothing is encoded while nobody speaks
+  if (window_.length_s() + room_s >= kFull_s) make_room(n_frames);
+}
+
+// Where words in doubt are to be committed, beams decide.
+size_t Captioner::look_again(int n_frames, std::vector<GuessedWord>& words, size_t n) {
+  Settings settings = this->settings(n_frames);
+  settings.rows = std::min(kBeams, engine_.network->max_rows());
+  const auto doubtful = [this](const GuessedWord& word) { return in_doubt(word, options_.commit); };
+  if (settings.rows == 1 || std::none_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(n), doubtful)) return n;
+  const Guess better = decode_beams(*engine_.network, kSlot, prompt(), settings, n_frames * kMelHop / double(kSampleRate));
+  return take_better(words, n, words_in(better), better.ended);
+}
+
+std::vector<GuessedWord> Captioner::words_in(const Guess& guess) const {
+  std::vector<GuessedWord> words = words_of(guess, engine_.tokenizer, spoken_.translate ? "en" : language_);
+  compare_with(tail_, heard_s(), words);
+  return words;
 }
 
 bool Captioner::is_silence(const Guess& guess) const {
@@ -160,14 +184,19 @@ Guess Captioner::look(int n_frames) {
 }
 
 Guess Captioner::look(int n_frames, bool may_be_nothing) {
+  Settings settings = this->settings(n_frames);
+  settings.suppress_blank = !may_be_nothing;
+  return decode_guess(*engine_.network, kSlot, prompt(), settings, said_, n_frames * kMelHop / double(kSampleRate));
+}
+
+Settings Captioner::settings(int n_frames) const {
   Settings settings;
   settings.timestamps = false;
   settings.suppress = suppress_;
-  settings.suppress_blank = !may_be_nothing;
+  settings.suppress_blank = false;
   settings.watch_attention = true;
-  const double window_s = n_frames * kMelHop / double(kSampleRate);
-  settings.token_limit = static_cast<int>(kTokensPerSecond * window_s) + 8;
-  return decode_guess(*engine_.network, kSlot, prompt(), settings, said_, window_s);
+  settings.token_limit = static_cast<int>(kTokensPerSecond * n_frames * kMelHop / kSampleRate) + 8;
+  return settings;
 }
 
 std::vector<int> Captioner::prompt() const {

@@ -3,7 +3,8 @@
 //   sound ─▶ SpeechGate ─▶ LiveWindow ─▶ encode, decode behind what is committed ─▶ Guess ─▶ committable ─▶ CaptionUpdate
 //
 // Every pass looks at the whole window anew. What it says of sound that lies far enough from the end, or what two passes
-// agree on, is committed, and given to the passes to come as text that stands. The rest is the tail.
+// agree on, is committed, and given to the passes to come as text that stands. The rest is the tail. A window goes on over
+// pauses: words that it begins with are heard worse than those that come after others.
 #pragma once
 
 #include <cstdint>
@@ -54,10 +55,14 @@ class Captioner {
   enum class Goes { on, to_its_end };  // the utterance
   void take_chunk(std::span<const float> chunk, float probability, bool more);
   void note_quiet(float probability);
+  double keeps_s() const;
   void restart(int64_t sample);
   void pass(Goes goes);
   Guess look(int n_frames);
   Guess look(int n_frames, bool may_be_nothing);
+  size_t look_again(int n_frames, std::vector<GuessedWord>& words, size_t n);
+  Settings settings(int n_frames) const;
+  std::vector<GuessedWord> words_in(const Guess& guess) const;
   bool is_silence(const Guess& guess) const;
   void find_language(Goes goes);
   void commit(std::vector<GuessedWord>& words, size_t n);

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -84,17 +85,107 @@ TEST_CASE("a word too short to be taken for a voice is part of what is said soon
   CHECK(scene.output.committed == scene.text());
 }
 
-TEST_CASE("what was said is context after a short pause, and none after a long one") {
+TEST_CASE("what was said is heard again after a short pause, and no context after a long one") {
   LiveScene scene;
   const int sot_prev = scene.engine.tokenizer.special().sot_prev;
   scene.speak(1, 10);
   scene.speak(8, 10);
   scene.speak(52, 10);
+  scene.hear_until(6);
+  const int n_encoded = scene.network().n_encoded;
+  const std::vector<int> first = scene.engine.tokenizer.encode(scene.output.committed);
+  scene.hear_until(8);
+  CHECK(scene.network().n_encoded == n_encoded);  // a pause costs nothing all the same
   scene.hear_until(13);
-  CHECK(scene.network().prompts.back().front() == sot_prev);
+  CHECK(scene.network().first_s() < 1);
+  CHECK(!std::ranges::search(scene.network().prompts.back(), first).empty());
   scene.hear_until(57.5);
+  CHECK(scene.network().first_s() > 48);
   CHECK(scene.network().prompts.back().front() != sot_prev);
   CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("a window keeps sound of before, whatever pauses there are") {
+  LiveScene scene;
+  for (int i = 0; i < 30; ++i) scene.speak(1 + i * 6.5, 10);  // 4 s each
+  double least_s = 30;
+  for (double at_s = 30; at_s < 195; at_s += 0.5) {
+    scene.hear_until(at_s);
+    least_s = std::min(least_s, at_s - scene.network().first_s());
+  }
+  CHECK(least_s > 4.9);
+  CHECK(scene.network().most_frames < 2900);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("marks at the end of the sound are neither waited for nor committed before it is known what follows") {
+  LiveScene scene;
+  scene.speak(1, 25);
+  scene.hear_until(9);
+  const size_t without = scene.output.committed.size();
+  LiveScene marked;
+  marked.network().trail = ".";
+  marked.speak(1, 25);
+  marked.hear_until(9);
+  CHECK(marked.output.committed.size() == without);
+  CHECK(marked.output.committed.find('.') == std::string::npos);
+  CHECK(marked.output.updates.back().tail.back().text.ends_with("."));
+  marked.hear_until(13);
+  CHECK(marked.output.committed == marked.text() + ".");
+}
+
+TEST_CASE("beams decide about words in doubt, and only then") {
+  LiveScene sure;
+  sure.network().n_rows = 5;
+  sure.speak(1, 25);
+  sure.hear_until(13);
+  CHECK(sure.network().n_beam_passes == 0);
+  CHECK(sure.output.committed == sure.text());
+
+  LiveScene scene;
+  scene.network().n_rows = 5;
+  scene.network().misheard = " green";
+  scene.speak(1, 50);
+  scene.hear_until(18);
+  CHECK(scene.network().n_beam_passes > 2);
+  CHECK(scene.network().n_beam_passes < scene.captioner().n_passes() / 3);
+  CHECK(scene.output.committed.find(" green") != std::string::npos);
+  CHECK(scene.text().starts_with(scene.output.committed));
+}
+
+TEST_CASE("a text doesn't trail off where the sound does") {
+  LiveScene scene;
+  scene.network().trail = "...";
+  scene.speak(1, 25);
+  scene.hear_until(13);
+  for (const CaptionUpdate& update : scene.output.updates)
+    for (const Word& word : update.tail) CHECK(word.text.find("..") == std::string::npos);
+  CHECK(scene.output.committed == scene.text());
+}
+
+TEST_CASE("a word is as sure, and as far from the end, as what is spoken of it") {
+  const Tokenizer tokenizer(51864);
+  const auto token = [&](const char* text) { return tokenizer.encode(text).front(); };
+  Guess guess;
+  guess.tokens = {{token(","), 1499, -2}, {token(" we"), 50, -0.1f}, {token(" sail"), 70, -0.2f}, {token("."), 1498, -3}};
+  std::vector<GuessedWord> words = words_of(guess, tokenizer, "en");
+  REQUIRE(words.size() == 3);
+  CHECK(words[0].text == ",");
+  CHECK(words[0].last_frame == 0);
+  CHECK(words[0].least_probability == 1);
+  CHECK(words[2].text == " sail.");
+  CHECK(words[2].first_frame == 70);
+  CHECK(words[2].last_frame == 70);
+  CHECK(words[2].probability == doctest::Approx(std::exp(-0.2)));
+  part_from_marks(words, 2, tokenizer);
+  REQUIRE(words.size() == 4);
+  CHECK(words[2].text == " sail");
+  CHECK(words[3].text == ".");
+  part_from_marks(words, 3, tokenizer);
+  part_from_marks(words, 1, tokenizer);
+  CHECK(words.size() == 4);
+  CHECK_FALSE(is_mark(token(" um"), tokenizer));
+  CHECK_FALSE(is_mark(token("%"), tokenizer));
 }
 
 TEST_CASE("hotwords stand before every pass, whatever was forgotten") {

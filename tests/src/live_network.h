@@ -30,6 +30,10 @@ class LiveNetwork : public sotto::Network {
   std::function<double()> heard_s;  // where the window ends
   std::string loop;                // said over and over instead of what was spoken, while it isn't empty
   bool shy = false;                // says nothing behind text that it is given, unless it must
+  std::string misheard;            // a word that only beams get right
+  int n_rows = 1;                  // that it can have
+  int n_beam_passes = 0;
+  std::string trail;               // written behind all that is heard, if it may be, as of sound far from there
   std::vector<float> languages;    // log-probs
   int n_encoded = 0, most_frames = 0;
   std::vector<std::vector<int>> prompts;  // language detection left out; the last ones
@@ -37,7 +41,7 @@ class LiveNetwork : public sotto::Network {
   const sotto::Dims& dims() const override { return dims_; }
   const std::string& description() const override { return description_; }
   int n_slots() const override { return 1; }
-  int max_rows() const override { return 1; }
+  int max_rows() const override { return n_rows; }
 
   // How long the window is shows where it begins: what is heard last is its end.
   void encode(std::span<const float* const> mels, std::span<const int>) override {
@@ -62,6 +66,9 @@ class LiveNetwork : public sotto::Network {
     next_ = said_.size();
     said_.clear();
     frames_.clear();
+    log_probs_.clear();
+    const bool beams = settings[0].rows > 1;
+    n_beam_passes += beams;
     const auto text = std::ranges::find(prompt, tokenizer_.special().no_timestamps) + 1;
     const std::string committed = tokenizer_.decode({text, prompt.end()});
     size_t covered = 0;
@@ -72,7 +79,14 @@ class LiveNetwork : public sotto::Network {
         continue;
       }
       const bool whole = word.end_s <= end_s_;
-      say(loop.empty() ? whole ? word.text : " hm" + std::to_string(guess_++ % 10) : loop, word);
+      const bool wrong = whole && !beams && word.text == misheard;
+      say(wrong ? " mist" : loop.empty() ? whole ? word.text : " hm" + std::to_string(guess_++ % 10) : loop, word);
+      if (wrong) log_probs_.resize(said_.size() - 1, -0.1f), log_probs_.push_back(-1);
+    }
+    if (!trail.empty() && !said_.empty()) {
+      const int token = tokenizer_.encode(trail).front();
+      const auto& suppress = settings[0].suppress;
+      if (!suppress || !((*suppress)[token / 32] >> token % 32 & 1)) said_.push_back(token), frames_.push_back(1499);
     }
     if (shy && !committed.empty() && !settings[0].suppress_blank) said_.clear(), frames_.clear();
     next_ = 0;
@@ -82,12 +96,14 @@ class LiveNetwork : public sotto::Network {
   std::vector<sotto::Progress> step() override {
     sotto::Progress progress{.slot = 0, .finished = next_ >= said_.size()};
     const int token = progress.finished ? tokenizer_.special().eot : said_[next_];
-    progress.rows.push_back({token, 0, -0.1f});
+    progress.rows.push_back({token, 0, next_ < log_probs_.size() ? log_probs_[next_] : -0.1f});
     progress.most_attended = progress.finished ? edge() : frames_[next_];
     ++next_;
     return {progress};
   }
   void stop(int) override {}
+
+  double first_s() const { return first_s_; }  // where the last window began
 
   std::vector<sotto::Hypothesis> hypotheses(int) const override {
     const size_t n = std::min(next_, said_.size());
@@ -134,6 +150,7 @@ class LiveNetwork : public sotto::Network {
   const std::string description_ = "a listener";
   double first_s_ = 0, end_s_ = 0;
   std::vector<int> said_, frames_;
+  std::vector<float> log_probs_;  // of the first of them; of the others -0.1
   size_t next_ = 0;
   int guess_ = 0;
 };
