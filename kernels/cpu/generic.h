@@ -3,6 +3,7 @@
 //   kLanes, kVectors  lanes of a vector; vectors across a panel
 //   kTileRows         rows of the register tile
 //   SOTTO_HAS_F16, SOTTO_HAS_BF16  if it has these types; load_f16 and store_f16, dot_bf16, load_bf16 and store_bf16 then
+//   SOTTO_WEIGHS_BESIDE  if a tile leaves registers for other work
 //   SOTTO_HAS_I8      if dot_u8_i8 is one instruction
 // and the functions splat, splat_i32, load_f32, load_i32, store_f32, store_i32, store_u8 (of 4 vectors of integers that are
 // cut to 0...255), gather_i32 (every stride-th word), fma, max, abs, reciprocal, round_i32, from_i32, fraction,

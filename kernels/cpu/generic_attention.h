@@ -1,13 +1,15 @@
 // Attention; included by each instruction set's file (see generic.h).
 //
-// Scores are never written for more than a tile of rows and kKeysAtOnce keys: each panel of keys is one product q kT
-// (k = 64), whose sums become weights at once; then comes one product p v over these keys. Keys and values of a block stay
-// in the second cache while all row tiles pass over them, and those of the next are fetched meanwhile.
+// Scores are never written for more than a tile of rows and a block of keys: each panel of keys is one product q kT
+// (k = 64); its scores become weights; then comes one product p v over the block. Keys and values of a block stay in the
+// second cache while all row tiles pass over them, and those of the next are fetched meanwhile. Where there are registers
+// to spare, the scores of one tile become weights beside the products of others.
 //
-// Weights are powers of 2 of scores less the row's peak. The peak is one of the first panel's; a later score may be above
+// Weights are powers of 2 of scores less the row's peak. The peak is one of the first block's; a later score may be above
 // it by up to kSlack, which f32 holds as well, before the peak moves and what was summed up is rescaled.
-// Roofline: 128 multiply-adds for each score beside about 13 other operations on the same ports: 90 % at most; of bytes a
-// quarter of the multiply-adds. Measured in `base`'s encoder (AVX-512 with VNNI, Ice Lake, 2026-11-30): 75 %, bytes 36 %.
+// Roofline, for 16 scores of int8 (Zen 4): products 32 cycles, exp2 (3), scales and rounding (5) on the same ports: 40;
+// max, the parting of exp2, sums and conversions have ports of their own. Measured: 46.5 (bf16: 64, 69, 75.7). What is left
+// are the ends of tiles: 40 without any weighing, though their own operations take 35.
 
 constexpr float kLog2e = 1.44269504f;
 
@@ -28,156 +30,260 @@ static inline float to_factor(OfBf16, const float* x, int n, char* out, float sc
 }
 #endif
 
-constexpr int kKeysAtOnce = 384, kKeysRounded = 128;  // at most; of weights that are rounded with one scale
-constexpr float kSlack = 24;
+// Weights as the product wants them: vector v of a row.
+template <class T>
+constexpr bool kRoughWeights = sizeof(typename T::Element) < 4;
+static inline void store_weights(OfF32, vf* row, int v, vf weight) { row[v] = weight; }
+static inline void store_weights(OfI8, vf*, int, vf) {}
+#ifdef SOTTO_HAS_BF16
+static inline void store_weights(OfBf16, vf* row, int v, vf weight) {
+  store_bf16(reinterpret_cast<uint16_t*>(row) + v * kLanes, weight);
+}
+#endif
 
 template <class T>
 constexpr int group_values() {
   return sizeof(typename T::Element) == 4 ? 1 : 4 / int(sizeof(typename T::Element));
 }
 
-// What weights are kept as until they are multiplied: of int8 ones as f32, since their scale comes from all of a block.
-float weight_of(OfF32);
-float weight_of(OfI8);
-#ifdef SOTTO_HAS_BF16
-uint16_t weight_of(OfBf16);
-#endif
-
-static inline void store_weights(float* to, vf weights) { store_f32(to, weights); }
-static inline vf load_weights(const float* from) { return load_f32(from); }
-#ifdef SOTTO_HAS_BF16
-static inline void store_weights(uint16_t* to, vf weights) { store_bf16(to, weights); }
-static inline vf load_weights(const uint16_t* from) { return load_bf16(from); }
-#endif
-
 // What one row has come to.
 struct RowState {
   vf out[kHead64 / kLanes], total;  // of weights in lanes
   float peak;
 };
+constexpr int kStateVectors = sizeof(RowState) / sizeof(vf);
+constexpr float kSlack = 24;
 
-// The row's first scores, or some above kSlack: moves the peak to the largest. `weights` [done] of this block follow.
-template <class W>
-static void move_peak(vf (&scores)[kVectors], RowState& row, W* weights, int done, bool is_first) {
-  vf largest = scores[0];
-  for (int v = 1; v < kVectors; ++v) largest = max(largest, scores[v]);
-  const float rise = largest_of(largest);
-  row.peak += rise;
-  for (int v = 0; v < kVectors; ++v) scores[v] = scores[v] - splat(rise);
-  if (is_first) return;
-  const vf shrink = exp2_negative(splat(-rise));
-  row.total = row.total * shrink;
-  for (int i = 0; i < kHead64 / kLanes; ++i) row.out[i] = row.out[i] * shrink;
-  for (int i = 0; i < done; i += kLanes) store_weights(weights + i, load_weights(weights + i) * shrink);
-}
+// Attention of one head, in steps of one tile of rows and one block of keys: scores, peaks, weights, and their product with
+// the values. What one step does is the same alone and beside another one's products, and so is its result.
+template <class T>
+struct AttentionPass {
+  static constexpr int kGroup = group_values<T>();
+  static constexpr bool kRounds = T::kScaledSums;
+  static constexpr int kKeys = kRounds ? kScaled : 384;  // of a block, at most; those of bytes have one scale
+  static constexpr int64_t kKeyBytes = kHead64 / kGroup * T::kBBytes;   // of a key in its panel
+  static constexpr int64_t kValueBytes = kPanel / kGroup * T::kBBytes;  // of a key in a panel of values
 
-// Scores of one panel, less the rows' peaks, become weights; those past `keys` become 0.
-// value_scale: what weights are multiplied by in the end [kPanel], if kScaled.
-template <bool kScaled, class W>
-static inline void weigh(vf (*scores)[kVectors], int rows, int keys, const float* value_scale, RowState* states,
-                         W (*weights)[kKeysAtOnce], int done, bool is_first) {
-  for (int r = 0; r < rows; ++r) {
-    RowState& row = states[r];
-    vf (&x)[kVectors] = scores[r];
-    if (keys < kPanel) {
-      float last[kPanel];
-      for (int v = 0; v < kVectors; ++v) store_f32(last + v * kLanes, x[v]);
-      for (int i = keys > 0 ? keys : 0; i < kPanel; ++i) last[i] = -1e30f;
-      for (int v = 0; v < kVectors; ++v) x[v] = load_f32(last + v * kLanes);
+  struct Step {
+    int row, rows;   // the tile's
+    int key, count;  // the block's
+  };
+
+  // Scores less the row's peak, which become weights in place, and these what the product wants: f32, bf16 or bytes, from
+  // the row's beginning.
+  struct Held {
+    vf row[kTileRows][kKeys / kLanes];
+    vf largest[kTileRows];    // of int8: the largest weights, in lanes
+    float scale[kTileRows];   // of int8: of the bytes
+  };
+
+  const HeadAttention& h;
+  const int all_keys = padded_keys(h.n_keys);
+  const char *keys = static_cast<const char*>(h.k), *values = static_cast<const char*>(h.v);
+  const float* key_scale = reinterpret_cast<const float*>(keys + int64_t(all_keys) * kHead64);  // of int8 ones
+  const int32_t* key_start = reinterpret_cast<const int32_t*>(key_scale + all_keys);
+  const float* value_scale = reinterpret_cast<const float*>(values + int64_t(all_keys) * kHead64);
+  alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename T::Element)];
+  float q_scale[kAttentionRows];
+  RowState states[kAttentionRows];
+  float ones[kPanel];
+#ifdef SOTTO_WEIGHS_BESIDE
+  float exp2_factors[7];  // read each time they are wanted: registers are for sums
+#else
+  static constexpr const float* exp2_factors = kRoughWeights<T> ? kRoughExp2Factors : kExp2Factors;
+#endif
+  int32_t zeros[kPanel];
+
+  explicit AttentionPass(const HeadAttention& head) : h(head) {
+    for (int i = 0; i < kPanel; ++i) ones[i] = 1, zeros[i] = 0;
+#ifdef SOTTO_WEIGHS_BESIDE
+    __builtin_memcpy(exp2_factors, kRoughWeights<T> ? kRoughExp2Factors : kExp2Factors,
+                     kRoughWeights<T> ? sizeof(kRoughExp2Factors) : sizeof(kExp2Factors));
+#endif
+    for (int r = 0; r < h.rows; ++r) {
+      q_scale[r] = to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], kLog2e / 8);
+      states[r].peak = 0;
+      states[r].total = splat(0);
+      for (vf& out : states[r].out) out = splat(0);
     }
-    vf largest = x[0];
-    for (int v = 1; v < kVectors; ++v) largest = max(largest, x[v]);
-    if (is_first || any_at_least(largest, splat(kSlack))) move_peak(x, row, weights[r], done, is_first);
-    vf total = row.total;
-    for (int v = 0; v < kVectors; ++v) {
-      const vf weight = exp2_negative(x[v]);
-      total = total + weight;
-      store_weights(weights[r] + done + v * kLanes,
-                    kScaled ? weight * load_f32(value_scale + v * kLanes) : weight);
-    }
-    row.total = total;
   }
-}
 
-// Weights of a row, none below 0, as u8; returns their scale.
-static inline float round_weights(const float* weights, int n, uint8_t* out) {
-  vf largest = load_f32(weights);
-  for (int i = kLanes; i < n; i += kLanes) largest = max(largest, load_f32(weights + i));
-  const float peak = largest_of(largest);
-  const vf factor = splat(255 / peak);
-  store_bytes(out, n, [&](int i) { return round_i32(load_f32(weights + i) * factor); });
-  return peak * (1.0f / 255);
-}
+  template <class S, class Beside>
+  static inline void product(int, const char* a, int64_t a_stride, const char* b, int groups, const Scales& scales,
+                             const char* ahead, S sums, Beside beside) {
+    tile<T, kTileRows, kAheadSteps>(a, a_stride, b, groups, scales, ahead, sums, beside);
+  }
+  template <class S>
+  static inline void product(int rows, const char* a, int64_t a_stride, const char* b, int groups, const Scales& scales,
+                             const char* ahead, S sums, Nothing) {
+    any_tile<T>(rows, a, a_stride, b, groups, scales, ahead, sums);
+  }
+
+  static Nothing nothing(int) { return {}; }
+
+  // beside(panel): what to do beside the product with that panel of keys.
+  template <class Beside>
+  void score(const Step& s, Held& held, const Beside& beside) const {
+    const bool last = s.key + s.count >= all_keys;
+    const char* ahead = last ? static_cast<const char*>(h.next_k) : keys + (s.key + s.count) * kKeyBytes;
+    ahead += s.row / kTileRows * (s.count / kPanel) * (kHead64 / kGroup / kAheadSteps * 64);
+    for (int panel = 0; panel < s.count / kPanel; ++panel) {
+      const int first = s.key + panel * kPanel;
+      const SumsLess sums = {{held.row[0] + panel * kVectors, kKeys / kLanes}, &states[s.row].peak, sizeof(RowState) / 4};
+      product(s.rows, q[s.row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup,
+              {q_scale + s.row, 1, key_scale + first, key_start + first}, ahead, sums, beside(panel));
+      ahead += kHead64 / kGroup / kAheadSteps * 64;
+    }
+    for (int key = h.n_keys; key < s.key + s.count; ++key)  // there is no such key
+      for (int r = 0; r < s.rows; ++r) reinterpret_cast<float*>(held.row[r])[key - s.key] = -1e30f;
+  }
+
+  // The first block's rows, and those with a score above kSlack: moves the peak to the largest.
+  void move_peaks(const Step& s, Held& held) {
+    for (int r = 0; r < s.rows; ++r) {
+      held.largest[r] = splat(0);
+      vf largest = held.row[r][0];
+      for (int v = 1; v < s.count / kLanes; ++v) largest = max(largest, held.row[r][v]);
+      if (s.key > 0 && !any_at_least(largest, splat(kSlack))) continue;
+      const float rise = largest_of(largest);
+      for (int v = 0; v < s.count / kLanes; ++v) held.row[r][v] = held.row[r][v] - splat(rise);
+      RowState& state = states[s.row + r];
+      state.peak += rise;
+      const vf shrink = exp2_negative(splat(s.key > 0 ? -rise : 0));
+      state.total = state.total * shrink;
+      for (vf& out : state.out) out = out * shrink;
+    }
+  }
+
+  // n vectors of a row's scores become weights.
+  inline __attribute__((always_inline)) void weigh(const Step& s, Held& held, int r, int first, int n) {
+    vf total = states[s.row + r].total, largest = held.largest[r];
+#pragma GCC unroll 4
+    for (int v = first; v < first + n; ++v) {
+      const vf weight = exp2_by<kRoughWeights<T> ? 3 : 5>(exp2_factors, held.row[r][v]);
+      total = total + weight;
+      if constexpr (kRounds) {
+        held.row[r][v] = weight * load_f32(value_scale + s.key + v * kLanes);
+        largest = max(largest, held.row[r][v]);
+      } else {
+        store_weights(T{}, held.row[r], v, weight);
+      }
+    }
+    states[s.row + r].total = total;
+    if constexpr (kRounds) held.largest[r] = largest;
+  }
+
+  void weigh(const Step& s, Held& held) {
+    for (int r = 0; r < s.rows; ++r) weigh(s, held, r, 0, s.count / kLanes);
+  }
+
+  // Weights of a row become bytes.
+  static inline void round(Held& held, int r, int count) {
+    const float peak = largest_of(held.largest[r]);
+    const vf factor = splat(255 / peak);
+    const vf* weights = held.row[r];
+    store_bytes(reinterpret_cast<uint8_t*>(held.row[r]), count, [&](int i) { return round_i32(weights[i / kLanes] * factor); });
+    held.scale[r] = peak * (1.0f / 255);
+  }
+
+  template <class Beside>
+  void multiply(const Step& s, Held& held, const Beside& beside) {
+    const bool last = s.key + s.count >= all_keys;
+    const char* ahead = last ? static_cast<const char*>(h.next_v) : values + (s.key + s.count) * kValueBytes;
+    ahead += s.row / kTileRows * (s.count / kGroup / kAheadSteps * 64);
+    for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
+      const int64_t at = int64_t(panel) * all_keys * kValueBytes;
+      product(s.rows, reinterpret_cast<const char*>(held.row[0]), sizeof(held.row[0]), values + at + s.key * kValueBytes,
+              s.count / kGroup, {held.scale, 1, ones, zeros}, ahead + at,
+              Sums{states[s.row].out + panel * kVectors, kStateVectors}, beside);
+    }
+  }
+
+  void step_by_step(int first_row, int last_row) {
+    Held held;
+    for (int key = 0; key < all_keys; key += kKeys) {
+      for (int row = first_row; row < last_row; row += kTileRows) {
+        const Step s = {row, last_row - row < kTileRows ? last_row - row : kTileRows, key,
+                        all_keys - key < kKeys ? all_keys - key : kKeys};
+        score(s, held, nothing);
+        move_peaks(s, held);
+        weigh(s, held);
+        if constexpr (kRounds)
+          for (int r = 0; r < s.rows; ++r) round(held, r, s.count);
+        multiply(s, held, Nothing{});
+      }
+    }
+  }
+
+#ifdef SOTTO_WEIGHS_BESIDE
+  struct Weighing {
+    AttentionPass* pass;
+    const Step& s;
+    Held* held;
+    int panel;
+    inline void operator()(int turn) const {
+      constexpr int kTurns = kHead64 / kGroup / kAheadSteps, kRows = (kTileRows + kTurns - 1) / kTurns;
+      if (turn * kRows >= kTileRows) return;
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) pass->weigh(s, *held, turn * kRows + i, panel * kVectors, kVectors);
+    }
+  };
+  struct Rounding {
+    Held* held;
+    inline void operator()(int turn) const {
+      if (turn < kTileRows) round(*held, turn, kKeys);
+    }
+  };
+
+  // While the scores of one step are computed, those of the one before become weights; these become bytes beside the
+  // product of the one before that. The tiles' rows are others meanwhile: there are three or more.
+  void beside_each_other(int tiles) {
+    constexpr int kHeld = kRounds ? 3 : 2;
+    Held held[kHeld];
+    const int steps = tiles * (all_keys / kKeys);
+    const auto at = [&](int i) { return Step{i % tiles * kTileRows, kTileRows, i / tiles * kKeys, kKeys}; };
+    for (int i = 0; i < steps + kHeld - 1; ++i) {
+      Held &now = held[i % kHeld], &before = held[(i + kHeld - 1) % kHeld];
+      const Step s = at(i), s_before = at(i - 1);
+      if (i == 0) {
+        score(s, now, nothing);
+      } else if (i < steps) {
+        score(s, now, [&](int panel) { return Weighing{this, s_before, &before, panel}; });
+      } else if (i == steps) {
+        weigh(s_before, before);
+      }
+      if (i < steps) move_peaks(s, now);
+      if constexpr (kRounds) {
+        if (i == 1)
+          for (int r = 0; r < kTileRows; ++r) round(before, r, kKeys);
+        if (i >= 2) multiply(at(i - 2), held[(i + 1) % kHeld], Rounding{&before});
+      } else {
+        if (i >= 1) multiply(s_before, before, Nothing{});
+      }
+    }
+  }
+#endif
+
+  void run() {
+    int done = 0;
+#ifdef SOTTO_WEIGHS_BESIDE
+    const int tiles = h.rows / kTileRows;
+    if (tiles >= 3 && all_keys % kKeys == 0) {
+      beside_each_other(tiles);
+      done = tiles * kTileRows;
+    }
+#endif
+    step_by_step(done, h.rows);
+    for (int r = 0; r < h.rows; ++r) {
+      const vf scale = splat(1 / sum_of(states[r].total));
+      for (int i = 0; i < kHead64 / kLanes; ++i) store_f32(h.out + r * h.out_stride + i * kLanes, states[r].out[i] * scale);
+    }
+  }
+};
 
 template <class T>
 static void attention(const HeadAttention& h) {
-  constexpr int kGroup = group_values<T>();
-  constexpr bool kRounds = T::kScaledSums;
-  using Weight = decltype(weight_of(T{}));
-  constexpr int64_t kKeyBytes = kHead64 / kGroup * T::kBBytes;    // of a key in its panel
-  constexpr int64_t kValueBytes = kPanel / kGroup * T::kBBytes;   // of a key in a panel of values
-  alignas(64) char q[kAttentionRows][kHead64 * sizeof(typename T::Element)];
-  alignas(64) Weight weights[kTileRows][kKeysAtOnce];
-  alignas(64) uint8_t rounded[kTileRows][kRounds ? kKeysAtOnce : 1];
-  float weight_scale[kTileRows], ones[kPanel];
-  int32_t zeros[kPanel];
-  for (int i = 0; i < kPanel; ++i) ones[i] = 1, zeros[i] = 0;
-  RowState states[kAttentionRows];
-  float q_scale[kAttentionRows];
-  vf sums[kTileRows][kVectors];
-  for (int r = 0; r < h.rows; ++r) {
-    q_scale[r] = to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], kLog2e / 8);
-    states[r].peak = 0;
-    states[r].total = splat(0);
-    for (vf& out : states[r].out) out = splat(0);
-  }
-  const int all_keys = padded_keys(h.n_keys);
-  const char *keys = static_cast<const char*>(h.k), *values = static_cast<const char*>(h.v);
-  const auto* key_scale = reinterpret_cast<const float*>(keys + int64_t(all_keys) * kHead64);  // of int8 ones
-  const auto* key_start = reinterpret_cast<const int32_t*>(key_scale + all_keys);
-  const auto* value_scale = reinterpret_cast<const float*>(values + int64_t(all_keys) * kHead64);
-  constexpr int kStep = kRounds ? kKeysRounded : kKeysAtOnce;
-  constexpr int kUnit = kPanel < 4 * kLanes ? 4 * kLanes : kPanel;  // whole panels, and whole vectors of bytes
-  for (int key = 0; key < h.n_keys; key += kStep) {
-    const int left = (h.n_keys - key + kUnit - 1) / kUnit * kUnit, count = left < kStep ? left : kStep;
-    const bool last = left <= count;
-    const char* next_keys = last ? static_cast<const char*>(h.next_k) : keys + (key + count) * kKeyBytes;
-    const char* next_values = last ? static_cast<const char*>(h.next_v) : values + (key + count) * kValueBytes;
-    for (int row = 0; row < h.rows; row += kTileRows) {
-      const int rows = h.rows - row < kTileRows ? h.rows - row : kTileRows;
-      for (int done = 0; done < count; done += kPanel) {
-        for (int r = 0; r < rows; ++r)
-          for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(-states[row + r].peak);
-        const int first = key + done;
-        const Scales scales = {q_scale + row, 1, key_scale + first, key_start + first};
-        any_tile<T>(rows, q[row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup, scales, next_keys, sums);
-        next_keys += kHead64 / kGroup / kAheadSteps * 64;
-        weigh<kRounds>(sums, rows, h.n_keys - first, value_scale + first, states + row, weights, done, first == 0);
-      }
-      const char* factors = reinterpret_cast<char*>(weights[0]);
-      int64_t factor_stride = sizeof(weights[0]);
-      if constexpr (kRounds) {
-        for (int r = 0; r < rows; ++r) weight_scale[r] = round_weights(weights[r], count, rounded[r]);
-        factors = reinterpret_cast<char*>(rounded[0]);
-        factor_stride = sizeof(rounded[0]);
-      }
-      for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
-        const int64_t at = (int64_t(panel) * all_keys + key) * kValueBytes;
-        const int vector = panel * kVectors;
-        for (int r = 0; r < rows; ++r)
-          for (int v = 0; v < kVectors; ++v) sums[r][v] = states[row + r].out[vector + v];
-        any_tile<T>(rows, factors, factor_stride, values + at, count / kGroup, {weight_scale, 1, ones, zeros},
-                    next_values + int64_t(panel) * all_keys * kValueBytes, sums);
-        for (int r = 0; r < rows; ++r)
-          for (int v = 0; v < kVectors; ++v) states[row + r].out[vector + v] = sums[r][v];
-      }
-      next_values += count / kGroup / kAheadSteps * 64;
-    }
-  }
-  for (int r = 0; r < h.rows; ++r) {
-    const vf scale = splat(1 / sum_of(states[r].total));
-    for (int i = 0; i < kHead64 / kLanes; ++i) store_f32(h.out + r * h.out_stride + i * kLanes, states[r].out[i] * scale);
-  }
+  AttentionPass<T>(h).run();
 }
 
 // How K/V values are stored: one row of a head, converted.

@@ -65,10 +65,29 @@ struct Scales {
   const int32_t* start;   // [kPanel]
 };
 
+// Work to do beside a tile's multiplications, in turns: called with 0, 1, ... after each kSteps groups.
+struct Nothing {
+  void operator()(int) const {}
+};
+
+// Where sums of a tile are: kVectors from row r on at x + r * stride. They go on from there, or from less[r * less_stride]
+// below 0.
+struct Sums {
+  vf* x;
+  int64_t stride;
+  vf& operator()(int r, int v) const { return x[r * stride + v]; }
+  vf start(int r, int v) const { return x[r * stride + v]; }
+};
+struct SumsLess : Sums {
+  const float* less;
+  int64_t less_stride;
+  vf start(int r, int) const { return splat(-less[r * less_stride]); }
+};
+
 // sums[kRows][kPanel] += A[kRows][groups] * B[groups][kPanel], kSteps groups at once. ahead: memory to fetch while at it.
-template <class T, int kRows, int kSteps>
+template <class T, int kRows, int kSteps, class S, class Beside = Nothing>
 static __attribute__((noinline)) void tile(const char* a, int64_t a_stride, const char* b, int groups,
-                                           const Scales& scales, const char* ahead, vf (*sums)[kVectors]) {
+                                           const Scales& scales, const char* ahead, S sums, Beside beside = {}) {
   typename T::Sum sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
@@ -77,10 +96,10 @@ static __attribute__((noinline)) void tile(const char* a, int64_t a_stride, cons
       if constexpr (T::kScaledSums) {
         sum[r][v] = load_i32(scales.start + v * kLanes);
       } else {
-        sum[r][v] = sums[r][v];
+        sum[r][v] = sums.start(r, v);
       }
     }
-  for (; groups > 0; groups -= kSteps) {
+  for (int turn = 0; groups > 0; groups -= kSteps, ++turn) {
     __builtin_prefetch(ahead, 0, 2);
     ahead += 64;
 #pragma GCC unroll 8
@@ -97,6 +116,7 @@ static __attribute__((noinline)) void tile(const char* a, int64_t a_stride, cons
     }
     a += kSteps * T::kABytes;
     b += kSteps * kPanel * T::kBBytes;
+    beside(turn);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
@@ -104,16 +124,16 @@ static __attribute__((noinline)) void tile(const char* a, int64_t a_stride, cons
     for (int v = 0; v < kVectors; ++v) {
       if constexpr (T::kScaledSums) {
         const vf scaled = from_i32(sum[r][v]) * load_f32(scales.b + v * kLanes);
-        sums[r][v] = fma(scaled, splat(scales.a[r * scales.a_stride]), sums[r][v]);
+        sums(r, v) = fma(scaled, splat(scales.a[r * scales.a_stride]), sums.start(r, v));
       } else {
-        sums[r][v] = sum[r][v];
+        sums(r, v) = sum[r][v];
       }
     }
 }
 
-template <class T, int kSteps>
+template <class T, int kSteps, class S>
 static inline void tile_of(int rows, const char* a, int64_t a_stride, const char* b, int groups, const Scales& scales,
-                           const char* ahead, vf (*sums)[kVectors]) {
+                           const char* ahead, S sums) {
   switch (rows) {
     case 1: return tile<T, 1, kSteps>(a, a_stride, b, groups, scales, ahead, sums);
     case 2: return tile<T, 2, kSteps>(a, a_stride, b, groups, scales, ahead, sums);
@@ -125,9 +145,9 @@ static inline void tile_of(int rows, const char* a, int64_t a_stride, const char
 }
 
 // 1 to kTileRows rows. Of int8, `groups` is a multiple of kAheadSteps.
-template <class T>
+template <class T, class S>
 static inline void any_tile(int rows, const char* a, int64_t a_stride, const char* b, int groups, const Scales& scales,
-                            const char* ahead, vf (*sums)[kVectors]) {
+                            const char* ahead, S sums) {
   const int whole = groups / kAheadSteps * kAheadSteps;
   if (whole > 0) tile_of<T, kAheadSteps>(rows, a, a_stride, b, whole, scales, ahead, sums);
   if constexpr (!T::kScaledSums) {
@@ -180,7 +200,7 @@ static void product(const Product& p) {
                                  p.b_start + at};
           const int groups = last - group < kStretch ? last - group : kStretch;
           any_tile<T>(rows, static_cast<const char*>(p.a) + row * p.a_stride + group * T::kABytes, p.a_stride,
-                      b + (group - first) * kGroupBytes, groups, scales, ahead, sums);
+                      b + (group - first) * kGroupBytes, groups, scales, ahead, Sums{sums[0], kVectors});
           ahead += groups / kAheadSteps * 64;
         }
         const Epilogue epilogue = adds ? Epilogue::add : last == p.groups ? p.epilogue : Epilogue::store;

@@ -1,18 +1,21 @@
 // Work on rows: LayerNorm, operands, exp2 and GELU; included by each instruction set's file (see generic.h).
 
-// 2^x for x <= 30, to 2e-7 of the value; below -100 it stays at 2^-100, so that no product of it is subnormal (such are
-// computed a hundred times slower). The polynomial is the best of its degree for 2^f, 0 <= f < 1: off by 8e-8.
-static inline vf exp2_negative(vf x) {
-  x = max(x, splat(-100.0f));
+// 2^x for x <= 30. Below factors[0] it stays at 2^factors[0], so that no product of it is subnormal (such are computed a
+// hundred times slower). The others, the highest first, are of the polynomial that is best of its degree for 2^f, 0 <= f < 1.
+template <int kDegree>
+static inline vf exp2_by(const float* factors, vf x) {
+  x = max(x, splat(factors[0]));
   const vf f = fraction(x);
-  vf p = splat(1.8775767e-3f);
-  p = fma(p, f, splat(8.9893400e-3f));
-  p = fma(p, f, splat(5.5826318e-2f));
-  p = fma(p, f, splat(2.4015362e-1f));
-  p = fma(p, f, splat(6.9315307e-1f));
-  p = fma(p, f, splat(9.9999993e-1f));
+  vf p = splat(factors[1]);
+#pragma GCC unroll 8
+  for (int i = 2; i <= kDegree + 1; ++i) p = fma(p, f, splat(factors[i]));
   return times_power_of_2(p, x);
 }
+
+constexpr float kExp2Factors[] = {-100,          1.8775767e-3f, 8.9893400e-3f, 5.5826318e-2f,
+                                  2.4015362e-1f, 6.9315307e-1f, 9.9999993e-1f};  // to 8e-8, with roundings 2e-7
+constexpr float kRoughExp2Factors[] = {-100, 7.802452e-2f, 2.2606716e-1f, 6.9583354e-1f, 9.9992522e-1f};  // to 8e-5
+static inline vf exp2_negative(vf x) { return exp2_by<5>(kExp2Factors, x); }
 
 // max(x, 0) - |x| erfc(|x| / sqrt 2) / 2, with erfc after Abramowitz & Stegun 7.1.26 (error 1.5e-7): error < 1e-6.
 static inline vf gelu(vf x) {

@@ -4,6 +4,7 @@ typedef __m512i vi;
 constexpr int kLanes = 16;
 constexpr int kVectors = 4;
 constexpr int kTileRows = 6;  // 24 sums, 4 columns of B, 1 of A: 29 of 32 registers
+#define SOTTO_WEIGHS_BESIDE  // attention's weights are made beside products: in the registers that columns leave for a while
 
 static inline vf splat(float x) { return _mm512_set1_ps(x); }
 static inline vi splat_i32(int x) { return _mm512_set1_epi32(x); }

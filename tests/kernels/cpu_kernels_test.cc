@@ -360,9 +360,9 @@ TEST_CASE("attention over packed keys and values of any number") {
   }
 }
 
-// Rows of one value are exact in bytes, so scores of any size can be asked for.
-TEST_CASE("attention whose scores are far from 0, or rise and fall by more than any fixed point holds") {
-  constexpr int n = 300, rows = 5, padded = padded_keys(n);
+// Rows of one value are exact in bytes, so scores of any size can be asked for. So many rows go past each other, one does not.
+TEST_CASE("attention whose scores are far from 0, or rise and fall by more than any fixed point holds; alone and in company") {
+  constexpr int n = 300, rows = 40, padded = padded_keys(n);
   const std::vector<float> v = random_values(n * kHead, 16);
   const std::vector<double> plain_v(v.begin(), v.end());
   for (const Kernels* kernels : kernels_to_test()) {
@@ -380,19 +380,25 @@ TEST_CASE("attention whose scores are far from 0, or rise and fall by more than 
                                   t == 290 ? 120.0f : float(wave)};
           plain_k[t * kHead] = k[t * kHead] = scores[kind];
         }
-        for (int r = 0; r < rows; r++) q[r * kHead] = 8;
+        for (int r = 0; r < rows; r++) q[r * kHead] = r % 3 == 1 ? -8 : 8;
         const Buffer<char> keys(keys_bytes(type, n)), values(values_bytes(type, n));
         kernels->pack_keys[int(type)]({k.data(), kHead, 0, n, padded, keys.data()});
         kernels->pack_values[int(type)]({v.data(), kHead, 0, n, padded, values.data()});
         std::vector<float> out(rows * kHead);
         kernels->attention[int(type)]({q.data(), kHead, rows, keys.data(), values.data(), n, out.data(), kHead});
-        const std::vector<double> expected = plain_attention(q.data(), plain_k, plain_v, n);
+        const std::vector<double> expected[] = {plain_attention(q.data(), plain_k, plain_v, n),
+                                                plain_attention(q.data() + kHead, plain_k, plain_v, n)};
         double error = 0, size = 0;
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
+          const std::vector<double>& of_row = expected[r % 3 == 1];
           for (int d = 0; d < kHead; d++) {
-            error += (out[r * kHead + d] - expected[d]) * (out[r * kHead + d] - expected[d]);
-            size += expected[d] * expected[d];
+            error += (out[r * kHead + d] - of_row[d]) * (out[r * kHead + d] - of_row[d]);
+            size += of_row[d] * of_row[d];
           }
+          float alone[kHead];
+          kernels->attention[int(type)]({&q[r * kHead], kHead, 1, keys.data(), values.data(), n, alone, kHead});
+          CHECK(std::equal(alone, alone + kHead, &out[r * kHead]));
+        }
         CHECK(std::sqrt(error / size) < (type == Type::f32 ? 1e-4 : 3e-2));
       }
     }

@@ -38,7 +38,7 @@ TEST_CASE("sotto bench gives each stage's time and its share of the limit") {
   }
   for (const json& of_type : ops) all_ops += of_type.get<double>();
   CHECK(part_ops == doctest::Approx(all_ops));
-  CHECK(ops["f32"].get<double>() + ops["int8"].get<double>() == doctest::Approx(40.5).epsilon(0.01));
+  CHECK(all_ops == doctest::Approx(40.5).epsilon(0.01));  // some in bf16 where there is an instruction for it
 
   const Ran batches = run_sotto("bench -m " + *model +
                                 " --precision int8 --threads 1 --rounds 3 --beam-size 1 --batch 1,8 --json");
