@@ -53,9 +53,13 @@ bool begins_word(std::string_view part) { return part.starts_with(' ') || is_in(
 
 }  // namespace
 
+bool parted_by_spaces(std::string_view language) {
+  return std::ranges::find(kWithoutSpaces, language) == std::end(kWithoutSpaces);
+}
+
 std::vector<WordTokens> split_into_words(std::span<const int> tokens, const Tokenizer& tokenizer,
                                          std::string_view language) {
-  const bool each_part = std::ranges::find(kWithoutSpaces, language) != std::end(kWithoutSpaces);
+  const bool each_part = !parted_by_spaces(language);
   const std::string bytes = bytes_of(tokens, tokenizer);
   const Characters characters(bytes);
 

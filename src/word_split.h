@@ -19,6 +19,9 @@ struct WordTokens {
   int begin, end;
 };
 
+// Whether a language (code; empty: English) puts spaces between its words.
+bool parted_by_spaces(std::string_view language);
+
 // Words of text tokens, in their order; their texts one after the other are the tokens' (Tokenizer::decode). A word
 // begins with a space, or is punctuation; in languages that are written without spaces, each token that begins with a
 // character is one. language: code; empty: English.

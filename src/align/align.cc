@@ -9,10 +9,13 @@
 #include "audio/decode.h"
 #include "audio/features.h"
 #include "models/error.h"
+#include "src/align/long_gap.h"
+#include "src/align/match.h"
 #include "src/align/plan.h"
 #include "src/job.h"
 #include "src/speech_edges.h"
 #include "src/voice.h"
+#include "src/word_split.h"
 #include "src/words.h"
 
 namespace sotto {
@@ -22,6 +25,9 @@ constexpr double kAround_s = 0.5;        // of sound on both sides of what is lo
 constexpr int kMostTokens = 400;         // of a window's text, which with what goes before it has 448 places
 constexpr float kSaid = 0.005f;          // probability of a word that may not have been said
 constexpr int kUntoldWords = 3;          // so many are worth telling
+constexpr double kMostOfGap_s = 28;      // of one part, with what is around it
+constexpr double kOtherPace = 0.4;       // share of a part's words that may be in its neighbours instead
+constexpr int kFewWords = 4;             // that may be so in any case
 
 // One pass of the decoder.
 struct Pass {
@@ -35,11 +41,13 @@ struct Timed {
   float probability;
 };
 
+int64_t to_frame(double at_s) { return static_cast<int64_t>(std::max(0.0, at_s) * kSampleRate / kMelHop); }
+
 class Aligner {
  public:
   Aligner(Engine& engine, const Sound& sound, const TranscribeOptions& options, const std::vector<GivenText>& given,
           const Listener& listener)
-      : engine_(engine), options_(options), listener_(listener), given_texts_(given),
+      : engine_(engine), sound_(sound), options_(options), listener_(listener), given_texts_(given),
         recognised_text_(transcribe(engine, sound, options, listener)), decoder_(sound.path, sound.decoding),
         features_(decoder_, engine.weights->dims.mel_bins), voice_(engine.vad.get(), options.vad), given_(pieces_of(given)),
         recognised_(pieces_of(recognised_text_)) {}
@@ -54,18 +62,22 @@ class Aligner {
     plan_ = plan_pieces(given_, recognised_, duration_s,
                         [this](double from_s, double until_s) { return voiced_s(from_s, until_s); });
     times_.resize(plan_.size());
+    part_long_gaps();
     for (const Pass& pass : passes()) {
       if (listener_.stopped && listener_.stopped()) break;
-      run(pass);
+      for (const auto& [piece, timed] : feed(pass, features_))
+        if (!plan_[piece].doubtful || timed.probability >= kSaid) times_[static_cast<size_t>(piece)] = timed;
     }
     return result();
   }
 
  private:
   double voiced_s(double from_s, double until_s) const;
+  void part_long_gaps();
+  void part_gap(int first, int end, Features& features);
   std::vector<Pass> passes() const;
-  void run(const Pass& pass);
-  void take_times(const std::vector<int>& pieces, const Segment& segment);
+  std::vector<std::pair<int, Timed>> feed(const Pass& pass, Features& features);  // planned pieces with their times
+  void take_times(const std::vector<int>& pieces, const Segment& segment, std::vector<std::pair<int, Timed>>& all) const;
   const std::string& text_of(const PlannedPiece& piece) const {
     return piece.given >= 0 ? given_[piece.given].text : recognised_[piece.recognised].text;
   }
@@ -74,6 +86,7 @@ class Aligner {
   void tell_untold(AlignedText& out) const;
 
   Engine& engine_;
+  const Sound& sound_;
   const TranscribeOptions& options_;
   const Listener& listener_;
   const std::vector<GivenText>& given_texts_;
@@ -120,19 +133,18 @@ std::vector<Pass> Aligner::passes() const {
       continue;
     }
     int next = i;
-    while (next < n && plan_[next].recognised < 0) ++next;
+    while (next < n && plan_[next].recognised < 0 && plan_[next].from_s == plan_[i].from_s) ++next;
     const double from_s = plan_[i].from_s, until_s = plan_[i].until_s;
     Pass* home = nullptr;
     int segment = -1;
     if (last >= 0 && until_s - frame_seconds(window_of(last).seek) < 30) home = &window_of(last);
     if (home) segment = recognised_[plan_[last].recognised].segment;
-    if (!home && next < n && from_s >= frame_seconds(window_of(next).seek)) {
+    if (!home && next < n && plan_[next].recognised >= 0 && from_s >= frame_seconds(window_of(next).seek)) {
       home = &window_of(next);
       segment = recognised_[plan_[next].recognised].segment;
     }
     if (!home) {
-      const auto first = static_cast<int64_t>(std::max(0.0, from_s - kAround_s) * kSampleRate / kMelHop);
-      home = &others.emplace_back(Pass{first, until_s + kAround_s, {}});
+      home = &others.emplace_back(Pass{to_frame(from_s - kAround_s), until_s + kAround_s, {}});
     }
     home->end_s = std::max(home->end_s, until_s);
     for (; i < next; ++i) add(*home, segment, i);
@@ -142,9 +154,58 @@ std::vector<Pass> Aligner::passes() const {
   return others;
 }
 
-void Aligner::run(const Pass& pass) {
+// Words that lie in a gap which no window holds get a part of it each.
+void Aligner::part_long_gaps() {
+  std::optional<Decoder> decoder;  // features are read in the order of the sound, so twice takes two readers
+  std::optional<Features> features;
+  for (int i = 0, end; i < static_cast<int>(plan_.size()); i = end) {
+    for (end = i + 1; end < static_cast<int>(plan_.size()) && plan_[i].recognised < 0 && plan_[end].recognised < 0;) ++end;
+    if (plan_[i].recognised >= 0 || plan_[i].until_s - plan_[i].from_s <= kWindow_s) continue;
+    if (!features) features.emplace(decoder.emplace(sound_.path, sound_.decoding), engine_.weights->dims.mel_bins);
+    part_gap(i, end, *features);
+  }
+}
+
+// The decoder says of a piece in which of two parts it is more probable; which pieces come into question says the pace.
+void Aligner::part_gap(int first, int end, Features& features) {
+  const std::vector<GapPart> parts = parts_of_gap(plan_[first].from_s, plan_[first].until_s, speech_, kMostOfGap_s);
+  if (parts.empty()) return;
+  std::vector<int> lengths;
+  for (int i = first; i < end; ++i) lengths.push_back(static_cast<int>(text_of(plan_[i]).size()));
+  std::vector<int> cuts = expected_cuts(parts, lengths);
+  const int n = end - first, n_parts = static_cast<int>(parts.size());
+  std::vector<std::map<int, double>> log_probs;  // of the pieces that may be in a part
+  std::vector<int> slack;
+  for (int k = 0; k < n_parts; ++k) {
+    slack.push_back(kFewWords + static_cast<int>(kOtherPace * (cuts[k + 1] - cuts[k])));
+    Pass pass{to_frame(parts[k].start_s - kAround_s), parts[k].end_s, {{-1, {}}}};
+    for (int i = std::max(0, cuts[k] - slack[k]); i < std::min(n, cuts[k + 1] + slack[k]); ++i)
+      pass.segments[0].second.push_back(first + i);
+    log_probs.emplace_back();
+    if (!pass.segments[0].second.empty())
+      for (const auto& [piece, timed] : feed(pass, features))
+        log_probs[k][piece - first] = std::log(std::max(timed.probability, 1e-6f));
+  }
+  for (int k = 1, before = 0; k < n_parts; before = cuts[k++]) {
+    const int from = std::max(before, cuts[k] - slack[k]), until = std::min(n, cuts[k] + slack[k - 1]);
+    std::vector<double> earlier, later;
+    for (int i = from; i < until; ++i) {
+      const bool in_both = log_probs[k - 1].contains(i) && log_probs[k].contains(i);
+      earlier.push_back(in_both ? log_probs[k - 1][i] : 0);
+      later.push_back(in_both ? log_probs[k][i] : 0);
+    }
+    cuts[k] = std::max(before, from < until ? best_cut(from, earlier, later) : cuts[k]);
+  }
+  for (int k = 0; k < n_parts; ++k)
+    for (int i = cuts[k]; i < cuts[k + 1]; ++i) {
+      plan_[first + i].from_s = parts[k].start_s;
+      plan_[first + i].until_s = parts[k].end_s;
+    }
+}
+
+std::vector<std::pair<int, Timed>> Aligner::feed(const Pass& pass, Features& features) {
   const auto wanted = static_cast<int64_t>(std::ceil((pass.end_s + kAround_s) * kSampleRate / kMelHop)) - pass.seek;
-  const int n_frames = features_.available(pass.seek, static_cast<int>(std::clamp<int64_t>(wanted, 2, kMelFrames)));
+  const int n_frames = features.available(pass.seek, static_cast<int>(std::clamp<int64_t>(wanted, 2, kMelFrames)));
   std::vector<Segment> segments;
   int n_tokens = 0;
   for (const auto& [number, pieces] : pass.segments) {
@@ -158,9 +219,9 @@ void Aligner::run(const Pass& pass) {
     segment.start_s = recognised ? recognised_text_.segments[number].start_s : frame_seconds(pass.seek);
     segment.end_s = recognised ? recognised_text_.segments[number].end_s : pass.end_s;
   }
-  if (n_frames < 2 || n_tokens > kMostTokens) return;
+  if (n_frames < 2 || n_tokens > kMostTokens) return {};
   Mel mel;
-  features_.window(pass.seek, n_frames, mel);
+  features.window(pass.seek, n_frames, mel);
   const float* values = mel.values.data();
   const int slot = 0;
   engine_.network->encode({&values, 1}, {&slot, 1});
@@ -169,11 +230,14 @@ void Aligner::run(const Pass& pass) {
   const TextTimes times = time_text(*engine_.network, slot, n_frames, segments, language_token, false);
   add_words(segments, times, engine_.tokenizer, language, options_.words, frame_seconds(pass.seek));
   if (voice_.active()) snap_to_speech(segments, speech_);
-  for (size_t i = 0; i < segments.size(); ++i) take_times(pass.segments[i].second, segments[i]);
+  std::vector<std::pair<int, Timed>> timed;
+  for (size_t i = 0; i < segments.size(); ++i) take_times(pass.segments[i].second, segments[i], timed);
+  return timed;
 }
 
 // Words and pieces are cut in different ways; each piece has the time of the words that share bytes with it.
-void Aligner::take_times(const std::vector<int>& pieces, const Segment& segment) {
+void Aligner::take_times(const std::vector<int>& pieces, const Segment& segment,
+                         std::vector<std::pair<int, Timed>>& all) const {
   size_t at = 0;  // in the segment's text
   size_t word = 0, word_begin = 0;
   for (const int piece : pieces) {
@@ -189,7 +253,7 @@ void Aligner::take_times(const std::vector<int>& pieces, const Segment& segment)
     size_t last_begin = word_begin;
     for (size_t last = word; last < segment.words.size() && last_begin < end; last_begin += segment.words[last++].text.size())
       timed.end_s = segment.words[last].end_s;
-    if (!plan_[piece].doubtful || timed.probability >= kSaid) times_[static_cast<size_t>(piece)] = timed;
+    all.emplace_back(piece, timed);
   }
 }
 
@@ -206,6 +270,7 @@ AlignedText Aligner::result() const {
     segment.text = given_texts_[i].text;
     segment.speaker = given_texts_[i].speaker;
   }
+  const bool with_spaces = parted_by_spaces(recognised_text_.language);
   double at_s = 0;
   std::vector<char> heard(given_texts_.size());
   for (size_t i = 0; i < given_.size(); ++i) {
@@ -222,7 +287,15 @@ AlignedText Aligner::result() const {
       heard[segment.id] = true;
       segment.end_s = word.end_s;
     }
-    segment.words.push_back(std::move(word));
+    if (given_[i].goes_on && with_spaces) {  // "1995" is one word, though each of its digits was looked for
+      Word& number = segment.words.back();
+      if (number.probability == 0) number.start_s = word.start_s;
+      number.end_s = word.end_s;
+      number.text += word.text;
+      number.probability = std::max(number.probability, word.probability);
+    } else {
+      segment.words.push_back(std::move(word));
+    }
   }
   for (Segment& segment : transcript.segments)
     if (!heard[segment.id]) segment.words.clear();
@@ -249,11 +322,14 @@ void Aligner::tell_untold(AlignedText& out) const {
     }
     AlignedText::Stretch stretch{segment, plan_[i].from_s, 0, ""};
     size_t end = i;
+    int n_words = 0;
     for (; end < plan_.size() && plan_[end].given < 0; ++end) {
-      stretch.text += recognised_[static_cast<size_t>(plan_[end].recognised)].text;
+      const TextPiece& piece = recognised_[static_cast<size_t>(plan_[end].recognised)];
+      stretch.text += piece.text;
       stretch.end_s = plan_[end].until_s;
+      n_words += !piece.goes_on;
     }
-    if (end - i >= kUntoldWords) out.untold.push_back(std::move(stretch));
+    if (n_words >= kUntoldWords) out.untold.push_back(std::move(stretch));
     i = end;
   }
 }

@@ -17,6 +17,7 @@ struct TextPiece {
   int segment = 0;        // of its transcript, or the n-th text
   bool begins_segment = false;
   double start_s = 0, end_s = 0;  // recognised
+  bool goes_on = false;           // a digit of a number that began before it: who counts or spells has a time for each
 };
 
 std::vector<TextPiece> pieces_of(const std::vector<GivenText>& given);
@@ -31,6 +32,8 @@ struct PlannedPiece {
 };
 
 // voiced_s(from, until): seconds with a voice between two times. duration_s: of the sound.
+inline constexpr double kWindow_s = 30;  // what a decoder hears at once
+
 std::vector<PlannedPiece> plan_pieces(const std::vector<TextPiece>& given, const std::vector<TextPiece>& recognised,
                                       double duration_s, const std::function<double(double, double)>& voiced_s);
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "program.h"
+#include "src/align/align.h"
+#include "src/align/long_gap.h"
 #include "src/align/match.h"
 #include "src/align/plan.h"
 #include "src/align/retime_cues.h"
@@ -157,6 +159,64 @@ TEST_CASE("marks stand with their words, and texts without spaces are matched by
   CHECK(pieces.back().segment == 2);
 }
 
+TEST_CASE("numbers are matched digit by digit, however the two texts part them") {
+  const auto pieces = pieces_of(std::vector<GivenText>{{" In 1995, 20th of 10,000: B2", ""}});
+  std::vector<std::string> found;
+  for (const TextPiece& piece : pieces) found.push_back(piece.text);
+  CHECK(found == std::vector<std::string>{" In", " 1", "9", "9", "5,", " 2", "0th", " of", " 1", "0,", "0", "0", "0:", " B2"});
+  CHECK(pieces[2].goes_on);
+  CHECK_FALSE(pieces[5].goes_on);
+  CHECK(plan({{" 1234567890", ""}}, {spoken("12 34 5678 90", 1)}, 4) == " 1234567890");
+  CHECK(plan({{" In nineteen ninety five it rained.", ""}}, {spoken("In 1995 it rained.", 1, 1)}, 10) ==
+        " In nineteen ninety five it rained.");  // the four digits are one word, not three without a text
+}
+
+TEST_CASE("over more than a window only what sounds alike is believed, and the rest lies between that") {
+  std::vector<Segment> heard = {spoken("It was a bright cold day.", 1), spoken("And striking us.", 140),
+                                spoken("The clocks chimed thirteen.", 190)};
+  const std::vector<GivenText> texts = {{" It was a bright cold day.", ""},
+                                        {" Winston slipped quickly through striking glass doors.", ""},
+                                        {" The clocks chimed thirteen.", ""}};
+  Transcript recognised;
+  recognised.segments = heard;
+  const auto given = pieces_of(texts), words = pieces_of(recognised);
+  const auto all = plan_pieces(given, words, 200, [](double from_s, double until_s) { return until_s - from_s; });
+  const auto& winston = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
+    return p.given >= 0 && given[p.given].key == "winston";
+  });
+  const auto& glass = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
+    return p.given >= 0 && given[p.given].key == "glass";
+  });
+  const auto& striking = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
+    return p.given >= 0 && given[p.given].key == "striking";
+  });
+  CHECK(winston.recognised < 0);
+  CHECK(winston.from_s == doctest::Approx(2.8));
+  CHECK(striking.recognised >= 0);
+  CHECK(winston.until_s == doctest::Approx(striking.from_s));
+  CHECK(glass.from_s == doctest::Approx(striking.until_s));
+  CHECK(glass.until_s == doctest::Approx(190));
+}
+
+TEST_CASE("a long gap is parted at its longest silences, and its words by pace, then by what each part says of them") {
+  const auto speech = [](std::initializer_list<std::pair<int, int>> seconds) {
+    std::vector<Speech> all;
+    for (const auto& [start, end] : seconds) all.push_back({start * 16000, end * 16000});
+    return all;
+  };
+  const auto parts = parts_of_gap(5, 95, speech({{0, 12}, {14, 20}, {21, 30}, {34, 40}, {60, 90}, {94, 99}}), 28);
+  std::vector<std::pair<double, double>> found;
+  for (const GapPart& part : parts) found.emplace_back(part.start_s, part.end_s);
+  CHECK(found == std::vector<std::pair<double, double>>{{5, 30}, {34, 40}, {60, 88}, {88, 95}});
+  CHECK(parts[0].voiced_s == 22);
+  CHECK(parts[3].voiced_s == 3);
+  CHECK(parts_of_gap(5, 95, {}, 28).empty());
+  CHECK(expected_cuts(std::vector<GapPart>{{0, 10, 10}, {20, 50, 20}, {60, 60, 0}}, std::vector(9, 4)) ==
+        std::vector{0, 3, 9, 9});
+  CHECK(best_cut(7, std::vector<double>{-1, -1, -9, -9}, std::vector<double>{-9, -9, -1, -9}) == 9);
+  CHECK(best_cut(7, std::vector<double>{-9, -9}, std::vector<double>{-1, -1}) == 7);
+}
+
 TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along where there is room") {
   CueFile file = parse_cue_file("1\n00:00:01,000 --> 00:00:02,000\n<i>One two</i>\nthree.\n\n"
                                 "2\n00:00:03,000 --> 00:00:04,000\n[door]\n\n"
@@ -228,6 +288,63 @@ TEST_CASE("a text gets the times that its words have when they are recognised") 
     far += std::abs(rest[i].start_s - same.start_s) > 0.15;
   }
   CHECK(far <= 2);
+}
+
+TEST_CASE("words that nobody recognised over more than a window have their times all the same") {
+  const std::string folder_of_clips = std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-";
+  if (!test_model("tiny.en") || !std::filesystem::exists(folder_of_clips + "0870.wav")) return;
+  const TemporaryFolder folder;
+  const char* const clips[] = {"0930", "0870", "0880", "0890", "0920", "0870", "0890"};  // a second of silence behind each
+  std::string inputs, filter, joined, text;
+  std::vector<Said> expected;
+  double at_s = 0;
+  for (const std::string clip : clips) {
+    const Ran ran = run_sotto(folder_of_clips + clip + ".wav -f json -o - --word-timestamps True --quiet --threads 1 --no-vad "
+                              "--beam-size 1 --language en -m " + *test_model("tiny.en"));
+    REQUIRE(ran.status == 0);
+    const json alone = json::parse(ran.out);
+    for (Said word : words_of(alone)) {
+      text += word.text;
+      expected.push_back({word.text, at_s + word.start_s, at_s + word.end_s});
+    }
+    at_s += alone["duration"].get<double>() + 1;
+    const std::string n = std::to_string(joined.size() / 4);
+    inputs += " -i " + folder_of_clips + clip + ".wav";
+    filter += "[" + n + ":a]apad=pad_dur=1[p" + n + "];";
+    joined += "[p" + n + "]";
+  }
+  const std::string sound = folder.path() + "/long.wav";
+  REQUIRE(std::system(("ffmpeg -v error" + inputs + " -filter_complex '" + filter + joined + "concat=n=7:v=0:a=1' " + sound)
+                          .c_str()) == 0);
+  Engine engine = open_engine(*test_model("tiny.en"), {.threads = 1});
+  if (std::filesystem::exists(sotto_home() + "/models/vad"))
+    engine.vad = std::make_unique<Vad>(sotto_home() + "/models/vad/silero_vad_16k_op15.onnx");
+  TranscribeOptions options;
+  options.sampling.beam_size = 1;
+  options.clip_timestamps = {0, 3.5};  // so the model hears the first of seven
+  const AlignedText aligned = align_text(engine, {sound, {}}, options, {{text, ""}}, {});
+  CHECK(at_s > 40);
+  REQUIRE(aligned.transcript.segments.size() == 1);
+  const std::vector<Word>& found = aligned.transcript.segments[0].words;
+  std::map<size_t, Word> found_at;  // by the place in the text, for the two are cut into words in different ways
+  size_t place = 0;
+  for (const Word& word : found) {
+    found_at[place] = word;
+    place += word.text.size();
+  }
+  int far = 0, untimed = 0;
+  place = 0;
+  for (const Said& word : expected) {
+    if (found_at.contains(place)) {
+      const Word& same = found_at[place];
+      untimed += same.probability == 0;
+      far += std::abs(same.start_s - word.start_s) > 0.3;
+    }
+    place += word.text.size();
+  }
+  CHECK(found_at.size() > 90);
+  CHECK(untimed <= 3);  // the model may not believe in a word or two
+  CHECK(far <= 5);
 }
 
 TEST_CASE("a word after a long silence begins with its voice, recognised or aligned") {
