@@ -76,7 +76,8 @@ SubtitleStyle resolve(const SubtitleOptions& options, std::string_view language)
       .close_gap_ms = to_ms(options.close_gap_s.value_or(preset->close_gap_s)),
       .by_segment = preset->by_segment,
   };
-  require(style.columns >= 2 && style.columns <= 1000, "a line of subtitles has from 2 to 1000 columns");
+  const int narrowest = is_whisper(options) ? 1 : 2;  // 1: there a word wider than the line has one to itself
+  require(style.columns >= narrowest && style.columns <= 1000, "a line of subtitles has from 2 to 1000 columns");
   require(style.lines >= 1 && style.lines <= 1000, "a subtitle has from 1 to 1000 lines");
   require(style.reading_speed > 0, "the reading speed must be above 0 characters a second");
   require(fps >= 1 && fps <= 1000, "a video has from 1 to 1000 frames a second");

@@ -78,6 +78,25 @@ class Filler {
   int64_t last_start_ms_ = 0;
 };
 
+// The attention may give a word no time, or one that begins before the word before it: no cue begins before the one before
+// it ends, and each is there for a frame at least, which what comes after gives, or at the end of the sound what came
+// before. What needs nothing stays as it is.
+void put_in_order(std::vector<Cue>& cues, int64_t frame_ms, int64_t end_ms) {
+  int64_t free_ms = 0;
+  for (const Cue& cue : cues) end_ms = std::max(end_ms, cue.end_ms);
+  for (Cue& cue : cues) {
+    cue.start_ms = std::max(cue.start_ms, free_ms);
+    if (cue.end_ms <= cue.start_ms) cue.end_ms = cue.start_ms + frame_ms;
+    free_ms = cue.end_ms;
+  }
+  if (end_ms < static_cast<int64_t>(cues.size()) * frame_ms) return;  // no room for that many
+  int64_t limit_ms = end_ms;
+  for (size_t i = cues.size(); i-- > 0 && cues[i].end_ms > limit_ms;) {
+    cues[i].end_ms = limit_ms;
+    limit_ms = cues[i].start_ms = std::min(cues[i].start_ms, limit_ms - frame_ms);
+  }
+}
+
 }  // namespace
 
 std::vector<Cue> whisper_cues(const Transcript& transcript, const SubtitleOptions& options) {
@@ -90,6 +109,8 @@ std::vector<Cue> whisper_cues(const Transcript& transcript, const SubtitleOption
     else
       filler.cues.push_back(cue_of(segment));
   }
+  const double frame_ms = resolve(options, transcript.language).frame_ms;
+  put_in_order(filler.cues, std::llrint(frame_ms), transcript.duration_s > 0 ? to_ms(transcript.duration_s) : INT64_MAX);
   return std::move(filler.cues);
 }
 

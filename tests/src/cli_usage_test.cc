@@ -135,7 +135,7 @@ TEST_CASE("an option that isn't there is shown as it was typed, with what may ha
 TEST_CASE("layouts of subtitles that can't be are refused before the work begins") {
   check_refused("a.wav --style film", "choose from broadcast, netflix, bbc, social, plain and whisper");
   check_refused("a.wav --max_line_width 0", "--max-line-width: it must be 1 or more");
-  check_refused("a.wav --max_line_width 1", "from 2 to 1000 columns");
+  check_refused("a.wav --style broadcast --max_line_width 1", "from 2 to 1000 columns");
   check_refused("a.wav --reading-speed slow", "'slow' is not a number");
   check_refused("a.wav --min-duration 8", "the shortest time");
   check_refused("subtitles a.json --fps 0", "from 1 to 1000 frames");

@@ -181,12 +181,12 @@ TEST_CASE("times are rounded, carry over, and go beyond 99 hours") {
   CHECK(terminal_line(segment(3599, 3601, " x")) == "[59:59.000 --> 01:00:01.000] x");
 }
 
-TEST_CASE("no cue ends before it starts or starts before zero") {
+TEST_CASE("no cue ends where it starts or before, or starts before zero") {
   for (Format format : {Format::srt, Format::vtt}) {
-    CHECK(holds(render(transcript({segment(5, 4, "x")}), format), format == Format::srt ? "05,000 --> 00:00:05,000"
-                                                                                        : "05.000 --> 00:05.000"));
-    CHECK(holds(render(transcript({segment(-1, -0.5, "x")}), format), format == Format::srt ? "00,000 --> 00:00:00,000"
-                                                                                            : "00.000 --> 00:00.000"));
+    CHECK(holds(render(transcript({segment(5, 4, "x")}), format), format == Format::srt ? "05,000 --> 00:00:05,040"
+                                                                                        : "05.000 --> 00:05.040"));
+    CHECK(holds(render(transcript({segment(-1, -0.5, "x")}), format), format == Format::srt ? "00,000 --> 00:00:00,040"
+                                                                                            : "00.000 --> 00:00.040"));
   }
   CHECK(render(transcript({segment(5, 4, "x")}), Format::tsv) == "start\tend\ttext\n5000\t5000\tx\n");
   const Json json = Json::parse(render(transcript({segment(-1, -2, "x")}), Format::json));
