@@ -137,7 +137,7 @@ std::vector<Pass> Aligner::passes() const {
     const double from_s = plan_[i].from_s, until_s = plan_[i].until_s;
     Pass* home = nullptr;
     int segment = -1;
-    if (last >= 0 && until_s - frame_seconds(window_of(last).seek) < 30) home = &window_of(last);
+    if (last >= 0 && until_s - frame_seconds(window_of(last).seek) < kWindow_s) home = &window_of(last);
     if (home) segment = recognised_[plan_[last].recognised].segment;
     if (!home && next < n && plan_[next].recognised >= 0 && from_s >= frame_seconds(window_of(next).seek)) {
       home = &window_of(next);
@@ -160,6 +160,7 @@ void Aligner::part_long_gaps() {
   std::optional<Features> features;
   for (int i = 0, end; i < static_cast<int>(plan_.size()); i = end) {
     for (end = i + 1; end < static_cast<int>(plan_.size()) && plan_[i].recognised < 0 && plan_[end].recognised < 0;) ++end;
+    if (listener_.stopped && listener_.stopped()) return;
     if (plan_[i].recognised >= 0 || plan_[i].until_s - plan_[i].from_s <= kWindow_s) continue;
     if (!features) features.emplace(decoder.emplace(sound_.path, sound_.decoding), engine_.weights->dims.mel_bins);
     part_gap(i, end, *features);
@@ -177,6 +178,7 @@ void Aligner::part_gap(int first, int end, Features& features) {
   std::vector<std::map<int, double>> log_probs;  // of the pieces that may be in a part
   std::vector<int> slack;
   for (int k = 0; k < n_parts; ++k) {
+    if (listener_.stopped && listener_.stopped()) return;
     slack.push_back(kFewWords + static_cast<int>(kOtherPace * (cuts[k + 1] - cuts[k])));
     Pass pass{to_frame(parts[k].start_s - kAround_s), parts[k].end_s, {{-1, {}}}};
     for (int i = std::max(0, cuts[k] - slack[k]); i < std::min(n, cuts[k + 1] + slack[k]); ++i)
@@ -194,7 +196,7 @@ void Aligner::part_gap(int first, int end, Features& features) {
       earlier.push_back(in_both ? log_probs[k - 1][i] : 0);
       later.push_back(in_both ? log_probs[k][i] : 0);
     }
-    cuts[k] = std::max(before, from < until ? best_cut(from, earlier, later) : cuts[k]);
+    cuts[k] = std::max(before, from < until ? best_cut(from, cuts[k], earlier, later) : cuts[k]);
   }
   for (int k = 0; k < n_parts; ++k)
     for (int i = cuts[k]; i < cuts[k + 1]; ++i) {

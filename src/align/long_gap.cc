@@ -1,6 +1,7 @@
 #include "src/align/long_gap.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/job.h"
 
@@ -54,12 +55,13 @@ std::vector<int> expected_cuts(std::span<const GapPart> parts, std::span<const i
   return cuts;
 }
 
-int best_cut(int first, std::span<const double> earlier, std::span<const double> later) {
+int best_cut(int first, int expected, std::span<const double> earlier, std::span<const double> later) {
   double sum = 0, best = 0;
   int cut = first;
   for (size_t i = 0; i < earlier.size(); ++i) {
     sum += earlier[i] - later[i];
-    if (sum > best) best = sum, cut = first + static_cast<int>(i) + 1;
+    const int here = first + static_cast<int>(i) + 1;
+    if (sum > best || (sum == best && std::abs(here - expected) < std::abs(cut - expected))) best = sum, cut = here;
   }
   return cut;
 }

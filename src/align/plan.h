@@ -31,9 +31,9 @@ struct PlannedPiece {
   bool doubtful = false;           // a word that may not have been said: its probability decides
 };
 
-// voiced_s(from, until): seconds with a voice between two times. duration_s: of the sound.
 inline constexpr double kWindow_s = 30;  // what a decoder hears at once
 
+// voiced_s(from, until): seconds with a voice between two times. duration_s: of the sound.
 std::vector<PlannedPiece> plan_pieces(const std::vector<TextPiece>& given, const std::vector<TextPiece>& recognised,
                                       double duration_s, const std::function<double(double, double)>& voiced_s);
 

@@ -172,7 +172,7 @@ TEST_CASE("numbers are matched digit by digit, however the two texts part them")
 }
 
 TEST_CASE("over more than a window only what sounds alike is believed, and the rest lies between that") {
-  std::vector<Segment> heard = {spoken("It was a bright cold day.", 1), spoken("And striking us.", 140),
+  std::vector<Segment> heard = {spoken("It was a bright cold day.", 1), spoken("Strikin grass us.", 140),
                                 spoken("The clocks chimed thirteen.", 190)};
   const std::vector<GivenText> texts = {{" It was a bright cold day.", ""},
                                         {" Winston slipped quickly through striking glass doors.", ""},
@@ -187,6 +187,9 @@ TEST_CASE("over more than a window only what sounds alike is believed, and the r
   const auto& glass = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
     return p.given >= 0 && given[p.given].key == "glass";
   });
+  const auto& doors = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
+    return p.given >= 0 && given[p.given].key == "doors";
+  });
   const auto& striking = *std::ranges::find_if(all, [&](const PlannedPiece& p) {
     return p.given >= 0 && given[p.given].key == "striking";
   });
@@ -194,8 +197,9 @@ TEST_CASE("over more than a window only what sounds alike is believed, and the r
   CHECK(winston.from_s == doctest::Approx(2.8));
   CHECK(striking.recognised >= 0);
   CHECK(winston.until_s == doctest::Approx(striking.from_s));
-  CHECK(glass.from_s == doctest::Approx(striking.until_s));
-  CHECK(glass.until_s == doctest::Approx(190));
+  CHECK(doors.recognised < 0);  // "us" would fit there, but doesn't sound like it
+  CHECK(doors.from_s == doctest::Approx(glass.until_s));
+  CHECK(doors.until_s == doctest::Approx(190));
 }
 
 TEST_CASE("a long gap is parted at its longest silences, and its words by pace, then by what each part says of them") {
@@ -213,8 +217,10 @@ TEST_CASE("a long gap is parted at its longest silences, and its words by pace, 
   CHECK(parts_of_gap(5, 95, {}, 28).empty());
   CHECK(expected_cuts(std::vector<GapPart>{{0, 10, 10}, {20, 50, 20}, {60, 60, 0}}, std::vector(9, 4)) ==
         std::vector{0, 3, 9, 9});
-  CHECK(best_cut(7, std::vector<double>{-1, -1, -9, -9}, std::vector<double>{-9, -9, -1, -9}) == 9);
-  CHECK(best_cut(7, std::vector<double>{-9, -9}, std::vector<double>{-1, -1}) == 7);
+  CHECK(best_cut(7, 7, std::vector<double>{-1, -1, -9, -9}, std::vector<double>{-9, -9, -1, -9}) == 9);
+  CHECK(best_cut(7, 9, std::vector<double>{-9, -9}, std::vector<double>{-1, -1}) == 7);
+  const std::vector<double> nothing(4, 0.0);
+  CHECK(best_cut(7, 9, nothing, nothing) == 9);  // the pace decides where the decoder says nothing
 }
 
 TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along where there is room") {
