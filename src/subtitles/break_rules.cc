@@ -16,11 +16,18 @@ namespace {
 constexpr float kBehindSentence = 0, kBehindClause = 0.25f, kBeforeConjunction = 0.5f, kBeforePreposition = 0.65f,
                 kAny = 1, kInsideWord = 1.5f, kBehindPreposition = 3, kInsideName = 4, kBehindBinder = 5;
 constexpr float kLonelyStart = 1, kLonelyEnd = 0.5f;
+constexpr int64_t kSentencePauseMs = 300;  // behind a number with a point: that ends a sentence
+
+// Where "19." is the nineteenth.
+constexpr std::string_view kOrdinalLanguages[] = {"bs", "cs", "da", "de", "et", "eu", "fi", "fo", "hr", "hu", "is", "lb",
+                                                  "lv", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"};
+constexpr size_t kMostOrdinalDigits = 3;  // "1990." is a year
 
 constexpr std::u32string_view kSentenceEnds = U".!?…。！？｡؟۔।॥։።፧";
 constexpr std::u32string_view kClauseEnds = U",;:،؛、，；：—–";
 constexpr std::u32string_view kOpening = U"\"'“‘«‹„‚¿¡([{（「『【〈《〔［｛";
 constexpr std::u32string_view kClosing = U"\"'”’»›)]}）」』】〉》〕］｝";
+constexpr std::u32string_view kClosingElsewhere = U"“‘«‹";  // „so“, ‚so‘, »so«, ›so‹
 // What no line of Chinese, Japanese or Thai begins with, nor any other (Japanese Industrial Standard X 4051).
 constexpr std::u32string_view kNeverFirst =
     U".,!?:;)]}%°”’»…。、，．！？；：）」』】〉》〕］｝・ー々ゝゞヽヾ"
@@ -60,12 +67,20 @@ void append(std::string& text, char32_t code) {
   text.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
 }
 
+bool is_numeral(std::u32string_view codes) {
+  if (codes.find_first_not_of(U"IVXLCDM") == std::u32string_view::npos) return true;
+  const size_t before_last = codes.find_last_not_of(U"0123456789");
+  const size_t n_digits = before_last == std::u32string_view::npos ? codes.size() : codes.size() - before_last - 1;
+  return codes.find_first_not_of(U"0123456789./-–") == std::u32string_view::npos && n_digits <= kMostOrdinalDigits;
+}
+
 // What the rules see of a word.
 struct Look {
   char32_t first = 0, last = 0;               // characters
   Kind first_kind = Kind::other;              // of the first letter or digit
   bool has_letters = false, has_digits_last = false, initial = false;  // "J."
   bool ends_sentence = false, ends_clause = false;
+  bool numeral = false;  // and a point, nothing behind it: "19.", "3.10.", "XIV."
   BreakWord word = BreakWord::none;
 };
 
@@ -83,15 +98,18 @@ Look look_at(std::string_view text, std::string_view language, std::u32string& c
   while (begin < end && !is_word_character(codes[begin])) ++begin;
   while (end > begin && !is_word_character(codes[end - 1])) --end;
   look.has_letters = begin < end;
+  const size_t marks = look.has_letters ? end : 0;  // a mark may stand alone: "Vraiment ?"
   size_t mark = codes.size();  // behind the last one that isn't a closing quote or bracket
-  while (mark > end && is_in(codes[mark - 1], kClosing)) --mark;
-  const bool point = mark > end && codes[mark - 1] == U'.';
-  look.ends_sentence = mark > end && is_in(codes[mark - 1], kSentenceEnds);
+  while (mark > marks && (is_in(codes[mark - 1], kClosing) || is_in(codes[mark - 1], kClosingElsewhere))) --mark;
+  const bool point = mark > marks && codes[mark - 1] == U'.';
+  look.ends_sentence = mark > marks && is_in(codes[mark - 1], kSentenceEnds);
   look.ends_clause = mark > 0 && is_in(codes[mark - 1], kClauseEnds);
   if (!look.has_letters) return look;
 
   look.first_kind = kind_of(codes[begin]);
   look.has_digits_last = kind_of(codes[end - 1]) == Kind::digit;
+  const auto inner = std::u32string_view(codes).substr(begin, end - begin);
+  look.numeral = point && end + 1 == codes.size() && is_numeral(inner);
   look.initial = point && end == begin + 1 && look.first_kind == Kind::upper;
   bare.clear();
   for (size_t i = begin; i < end; ++i) {
@@ -138,12 +156,22 @@ float cost_at_space(const Look& before, const Look& next, bool before_begins_sen
   if (before.ends_clause) return kBehindClause;
   if (before.word == BreakWord::binder) return kBehindBinder;
   if (before.word != BreakWord::none) return kBehindPreposition;
+  if (before.numeral && next.word == BreakWord::none) return kBehindBinder;
   if (before.has_digits_last && next.first_kind == Kind::lower && next.word == BreakWord::none) return kBehindPreposition;
   if (before.initial || (language != "de" && may_be_name(before, before_begins_sentence) && may_be_name(next, false)))
     return kInsideName;
   if (next.word == BreakWord::conjunction) return kBeforeConjunction;
   if (next.word == BreakWord::preposition) return kBeforePreposition;
   return without_spaces(next.first_kind) ? kBeforeConjunction : kAny;
+}
+
+// Whether a numeral with a point goes on with what it counts: "das 19. Jahrhundert", "am 3. 10.", "II. József". What doesn't
+// are words that begin sentences, and what comes after a pause or that the model parted.
+bool is_ordinal(const Look& look, const Look& next, const Unit& unit, const Unit& next_unit, std::string_view language) {
+  return look.numeral && next.has_letters && std::ranges::count(kOrdinalLanguages, language) > 0 &&
+         (next.first_kind == Kind::lower ||
+          (next.word == BreakWord::none && unit.segment == next_unit.segment &&
+           next_unit.word.start_ms - unit.word.end_ms < kSentencePauseMs));
 }
 
 }  // namespace
@@ -158,7 +186,8 @@ void set_break_costs(std::span<Unit> units, std::string_view language) {
     const Look look = look_at(unit.word.text, language, codes, bare);
     // "U.S. troops": what goes on in small letters is no new sentence
     if (look.first_kind == Kind::lower && before.last == U'.') before.ends_sentence = false;
-    if (before.initial) before.ends_sentence = false;
+    before.numeral = i > 0 && is_ordinal(before, look, units[i - 1], unit, language);
+    if (before.initial || before.numeral) before.ends_sentence = false;
     const Kind last_kind = kind_of(before.last);
     unit.begins_sentence = i == 0 || (before.ends_sentence && look.has_letters) || units[i - 1].speaker != unit.speaker;
     if (i == 0 || units[i - 1].speaker != unit.speaker)

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -201,6 +202,75 @@ TEST_CASE("what belongs together stays together, in each language with a list") 
       }
     }
   }
+}
+
+std::ptrdiff_t sentences(const Transcript& t) {
+  return std::ranges::count_if(units_of(t, 42), [](const Unit& unit) { return unit.begins_sentence; });
+}
+
+TEST_CASE("a sentence ends with its mark, whatever quotes close it and whether the mark stands alone") {
+  for (const char* text : {"„Er kam nicht.“ Darauf gingen alle.", "»Er kam nicht!« Darauf gingen alle.",
+                           "‚Er kam nicht?‘ Darauf gingen alle.", "›Er kam nicht.‹ Darauf gingen alle."})
+    CHECK(sentences(said(text, "de")) == 2);
+  CHECK(sentences(said("\"He did not come.\" Nobody did.")) == 2);
+  CHECK(sentences(said("Il n'est pas venu ? Mais si !", "fr")) == 2);
+  CHECK(sentences(said("Il a dit « non » à Marie.", "fr")) == 1);
+  Transcript zh;  // a text without words: each character is one
+  zh.language = "zh";
+  zh.segments.push_back({.start_s = 0, .end_s = 4, .text = "今天天气非常好。我们去公园吧！"});
+  CHECK(sentences(zh) == 2);
+}
+
+TEST_CASE("an ordinal with a point ends no sentence, in each language that writes them so") {
+  struct Case {
+    const char *language, *text, *ordinal;
+  };
+  const Case cases[] = {
+      {"de", "Im 18. und 19. Jahrhundert wurden in der Stadt am 3. 10. und am 1. Mai große Feste gefeiert.", "19."},
+      {"de", "Damals war in ganz Europa nach dem Sieg über Ludwig XIV. Frieden eingekehrt, wie man sagt.", "XIV."},
+      {"bs", "U gradu se u drugoj polovini 19. stoljeća počelo graditi mnogo novih kuća i škola.", "19."},
+      {"cs", "Ve městě se na přelomu 18. a 19. století stavělo mnoho domů, které po 2. Světové válce zmizely.", "2."},
+      {"da", "I byen blev der i slutningen af det 19. århundrede bygget mange nye huse og skoler.", "19."},
+      {"et", "Linnas ehitati juba 19. sajandi lõpus palju uusi maju ja koole, mis on alles ka täna.", "19."},
+      {"eu", "Hirian etxe eta eskola asko eraiki ziren 19. mendearen amaieran eta hurrengo urteetan.", "19."},
+      {"fi", "Kaupungissa rakennettiin jo 19. vuosisadan lopulla paljon uusia taloja ja kouluja.", "19."},
+      {"hr", "U gradu se u drugoj polovici 19. stoljeća počelo graditi mnogo novih kuća i škola.", "19."},
+      {"hu", "A városban már II. József idejében is sok házat építettek, a 19. században pedig többet.", "II."},
+      {"is", "Í bænum voru mörg hús og skólar byggð þegar á síðari hluta 19. aldar og síðan fleiri.", "19."},
+      {"lb", "An der Stad goufen um Enn vum 19. Joerhonnert vill nei Haiser a Schoule gebaut.", "19."},
+      {"lv", "Pilsētā jau 19. gadsimta beigās un arī vēlāk uzcēla daudz jaunu māju un skolu.", "19."},
+      {"no", "I byen ble det mot slutten av det 19. århundre bygget mange nye hus og skoler.", "19."},
+      {"nn", "I byen vart det mot slutten av det 19. hundreåret bygd mange nye hus og skular.", "19."},
+      {"pl", "W mieście dopiero po przybyciu 2. Armii Wojska Polskiego zaczęto budować nowe domy.", "2."},
+      {"sk", "V meste sa na prelome 18. a 19. storočia stavalo veľa domov, ktoré po 2. Svetovej vojne zmizli.", "2."},
+      {"sl", "V mestu so v drugi polovici 19. stoletja začeli graditi mnogo novih hiš in šol.", "19."},
+      {"sr", "У граду се у другој половини 19. века почело градити много нових кућа и школа.", "19."},
+      {"tr", "Şehirde daha 19. yüzyılda ve sonra 2. Dünya Savaşı yıllarında birçok yeni ev yapıldı.", "2."},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    const Transcript t = said(c.text, c.language);
+    for (const Unit& unit : units_of(t, 42)) CHECK(unit.begins_sentence == (unit.word.start_ms == 0));
+    for (int columns = 20; columns <= 60; ++columns)
+      for (const Cue& cue : lay_out(t, {.style = "broadcast", .columns = columns})) {
+        CAPTURE(text_of(cue));
+        CHECK((text_of(cue) + "\n").find(std::string(" ") + c.ordinal + "\n") == std::string::npos);
+      }
+  }
+
+  CHECK(sentences(said("Das war 1990. Darauf ging es weiter.", "de")) == 2);       // a year
+  CHECK(sentences(said("Wir waren nur 19. Die anderen fehlten.", "de")) == 2);     // a word that begins sentences
+  CHECK(sentences(said("Er nahm das Buch „19.“ Darauf ging er.", "de")) == 2);     // what is quoted is whole
+  CHECK(sentences(said("It was number 19. Nobody saw the others.", "en")) == 2);   // 19th
+  Transcript t = said("Wir waren nur 19. Daraufhin ging es weiter.", "de");
+  CHECK(sentences(t) == 1);
+  for (Word& word : std::span(t.segments[0].words).subspan(4)) word.start_s += 0.3, word.end_s += 0.3;
+  CHECK(sentences(t) == 2);  // a pause
+  t = said("Wir waren nur 19. Daraufhin ging es weiter.", "de");
+  t.segments.push_back(t.segments[0]);
+  t.segments[0].words.resize(4);
+  t.segments[1].words.erase(t.segments[1].words.begin(), t.segments[1].words.begin() + 4);
+  CHECK(sentences(t) == 2);  // the model ended a segment there
 }
 
 TEST_CASE("two lines are about as long as each other") {
