@@ -49,7 +49,7 @@ constexpr int group_values() {
 // What one row has come to.
 struct RowState {
   vf out[kHead64 / kLanes], total;  // of weights in lanes
-  float peak;
+  float minus_peak;
 };
 constexpr int kStateVectors = sizeof(RowState) / sizeof(vf);
 constexpr float kSlack = 24;
@@ -78,7 +78,8 @@ struct AttentionPass {
   };
 
   const HeadAttention& h;
-  const int all_keys = padded_keys(h.n_keys);
+  static constexpr int kUnit = kPanel < 4 * kLanes ? 4 * kLanes : kPanel;  // whole panels, and whole vectors of bytes
+  const int all_keys = padded_keys(h.n_keys), end = (h.n_keys + kUnit - 1) / kUnit * kUnit;  // in memory; to look at
   const char *keys = static_cast<const char*>(h.k), *values = static_cast<const char*>(h.v);
   const float* key_scale = reinterpret_cast<const float*>(keys + int64_t(all_keys) * kHead64);  // of int8 ones
   const int32_t* key_start = reinterpret_cast<const int32_t*>(key_scale + all_keys);
@@ -102,7 +103,7 @@ struct AttentionPass {
 #endif
     for (int r = 0; r < h.rows; ++r) {
       q_scale[r] = to_factor(T{}, h.q + r * h.q_stride, kHead64, q[r], kLog2e / 8);
-      states[r].peak = 0;
+      states[r].minus_peak = 0;
       states[r].total = splat(0);
       for (vf& out : states[r].out) out = splat(0);
     }
@@ -124,12 +125,12 @@ struct AttentionPass {
   // beside(panel): what to do beside the product with that panel of keys.
   template <class Beside>
   void score(const Step& s, Held& held, const Beside& beside) const {
-    const bool last = s.key + s.count >= all_keys;
+    const bool last = s.key + s.count >= end;
     const char* ahead = last ? static_cast<const char*>(h.next_k) : keys + (s.key + s.count) * kKeyBytes;
     ahead += s.row / kTileRows * (s.count / kPanel) * (kHead64 / kGroup / kAheadSteps * 64);
     for (int panel = 0; panel < s.count / kPanel; ++panel) {
       const int first = s.key + panel * kPanel;
-      const SumsLess sums = {{held.row[0] + panel * kVectors, kKeys / kLanes}, &states[s.row].peak, sizeof(RowState) / 4};
+      const SumsFrom sums = {{held.row[0] + panel * kVectors, kKeys / kLanes}, &states[s.row].minus_peak, sizeof(RowState) / 4};
       product(s.rows, q[s.row], sizeof(q[0]), keys + first * kKeyBytes, kHead64 / kGroup,
               {q_scale + s.row, 1, key_scale + first, key_start + first}, ahead, sums, beside(panel));
       ahead += kHead64 / kGroup / kAheadSteps * 64;
@@ -148,7 +149,7 @@ struct AttentionPass {
       const float rise = largest_of(largest);
       for (int v = 0; v < s.count / kLanes; ++v) held.row[r][v] = held.row[r][v] - splat(rise);
       RowState& state = states[s.row + r];
-      state.peak += rise;
+      state.minus_peak -= rise;
       const vf shrink = exp2_negative(splat(s.key > 0 ? -rise : 0));
       state.total = state.total * shrink;
       for (vf& out : state.out) out = out * shrink;
@@ -188,7 +189,7 @@ struct AttentionPass {
 
   template <class Beside>
   void multiply(const Step& s, Held& held, const Beside& beside) {
-    const bool last = s.key + s.count >= all_keys;
+    const bool last = s.key + s.count >= end;
     const char* ahead = last ? static_cast<const char*>(h.next_v) : values + (s.key + s.count) * kValueBytes;
     ahead += s.row / kTileRows * (s.count / kGroup / kAheadSteps * 64);
     for (int panel = 0; panel < kHead64 / kPanel; ++panel) {
@@ -201,10 +202,10 @@ struct AttentionPass {
 
   void step_by_step(int first_row, int last_row) {
     Held held;
-    for (int key = 0; key < all_keys; key += kKeys) {
+    for (int key = 0; key < end; key += kKeys) {
       for (int row = first_row; row < last_row; row += kTileRows) {
         const Step s = {row, last_row - row < kTileRows ? last_row - row : kTileRows, key,
-                        all_keys - key < kKeys ? all_keys - key : kKeys};
+                        end - key < kKeys ? end - key : kKeys};
         score(s, held, nothing);
         move_peaks(s, held);
         weigh(s, held);
@@ -240,7 +241,7 @@ struct AttentionPass {
   void beside_each_other(int tiles) {
     constexpr int kHeld = kRounds ? 3 : 2;
     Held held[kHeld];
-    const int steps = tiles * (all_keys / kKeys);
+    const int steps = tiles * (end / kKeys);
     const auto at = [&](int i) { return Step{i % tiles * kTileRows, kTileRows, i / tiles * kKeys, kKeys}; };
     for (int i = 0; i < steps + kHeld - 1; ++i) {
       Held &now = held[i % kHeld], &before = held[(i + kHeld - 1) % kHeld];
@@ -269,7 +270,7 @@ struct AttentionPass {
     int done = 0;
 #ifdef SOTTO_WEIGHS_BESIDE
     const int tiles = h.rows / kTileRows;
-    if (tiles >= 3 && all_keys % kKeys == 0) {
+    if (tiles >= 3 && end % kKeys == 0) {
       beside_each_other(tiles);
       done = tiles * kTileRows;
     }

@@ -21,7 +21,7 @@ struct OfF32 {
   static inline Factor broadcast(const char* a) { return splat(*reinterpret_cast<const float*>(a)); }
   static inline Factor load(const char* b) { return load_f32(reinterpret_cast<const float*>(b)); }
   static inline Sum first(const float* x) { return load_f32(x); }
-  static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return fma(a, b, sum); }
+  static inline Sum multiply_add(Sum sum, Factor a, Factor b) { return add_product(sum, a, b); }
 };
 
 #ifdef SOTTO_HAS_F16
@@ -70,18 +70,18 @@ struct Nothing {
   void operator()(int) const {}
 };
 
-// Where sums of a tile are: kVectors from row r on at x + r * stride. They go on from there, or from less[r * less_stride]
-// below 0.
+// Where sums of a tile are: kVectors from row r on at x + r * stride. They go on from there,
+// or begin with from[r * from_stride].
 struct Sums {
   vf* x;
   int64_t stride;
   vf& operator()(int r, int v) const { return x[r * stride + v]; }
   vf start(int r, int v) const { return x[r * stride + v]; }
 };
-struct SumsLess : Sums {
-  const float* less;
-  int64_t less_stride;
-  vf start(int r, int) const { return splat(-less[r * less_stride]); }
+struct SumsFrom : Sums {
+  const float* from;
+  int64_t from_stride;
+  vf start(int r, int) const { return splat(from[r * from_stride]); }
 };
 
 // sums[kRows][kPanel] += A[kRows][groups] * B[groups][kPanel], kSteps groups at once. ahead: memory to fetch while at it.

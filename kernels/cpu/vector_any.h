@@ -28,6 +28,7 @@ static inline void store_u8(uint8_t* to, vi a, vi b, vi c, vi d) {
   }
 }
 static inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+static inline vf add_product(vf sum, vf a, vf b) { return sum + a * b; }
 static inline vf max(vf a, vf b) { return a > b ? a : b; }
 static inline vf abs(vf x) { return x < 0 ? -x : x; }
 static inline vf reciprocal(vf x) { return 1 / x; }

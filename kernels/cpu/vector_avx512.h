@@ -28,6 +28,7 @@ static inline void store_u8(uint8_t* to, vi a, vi b, vi c, vi d) {
   _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 static inline vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf add_product(vf sum, vf a, vf b) { return _mm512_fmadd_ps(a, b, sum); }
 static inline vf max(vf a, vf b) { return _mm512_max_ps(a, b); }
 static inline vf abs(vf x) { return _mm512_abs_ps(x); }
 static inline vf reciprocal(vf x) {  // one Newton step: 2^-23
