@@ -14,7 +14,8 @@ namespace {
 
 // Costs of a break between two words, in units of a break between any two.
 constexpr float kBehindSentence = 0, kBehindClause = 0.25f, kBeforeConjunction = 0.5f, kBeforePreposition = 0.65f,
-                kAny = 1, kInsideWord = 1.5f, kBehindPreposition = 3, kInsideName = 4, kBehindBinder = 5;
+                kAny = 1, kInsideWord = 1.5f, kBehindModifier = 2, kBehindPreposition = 3, kInsideName = 4,
+                kBehindBinder = 5;
 constexpr float kLonelyStart = 1, kLonelyEnd = 0.5f;
 constexpr int64_t kSentencePauseMs = 300;  // behind a number with a point: that ends a sentence
 
@@ -80,6 +81,7 @@ struct Look {
   Kind first_kind = Kind::other;              // of the first letter or digit
   bool has_letters = false, has_digits_last = false, initial = false;  // "J."
   bool ends_sentence = false, ends_clause = false;
+  bool begins_anew = false;  // English: what has a capital in the middle of a sentence only if a title ended before it
   bool numeral = false;  // and a point, nothing behind it: "19.", "3.10.", "XIV."
   BreakWord word = BreakWord::none;
 };
@@ -119,9 +121,10 @@ Look look_at(std::string_view text, std::string_view language, std::u32string& c
   }
   if (end < codes.size() && codes[end] == U'.') {  // titles: "Mr."
     look.word = break_word(language, bare + '.');
-    if (look.word == BreakWord::binder) look.ends_sentence = look.ends_sentence && !point;
+    if (look.word == BreakWord::title) look.ends_sentence = look.ends_sentence && !point;
   }
   if (look.word == BreakWord::none) look.word = break_word(language, bare);
+  look.begins_anew = look.first_kind == Kind::upper && look.word == BreakWord::binder && bare != "i" && !bare.starts_with("i'");
   return look;
 }
 
@@ -147,6 +150,9 @@ bool may_be_name(const Look& look, bool begins_sentence) {
   return look.first_kind == Kind::upper && !(begins_sentence && look.word != BreakWord::none);
 }
 
+// A noun, a verb, or what describes one.
+bool is_content(const Look& look) { return look.word == BreakWord::none || look.word == BreakWord::modifier; }
+
 float cost_at_space(const Look& before, const Look& next, bool before_begins_sentence, std::string_view language) {
   const bool dash = next.first == U'-' || next.first == U'–' || next.first == U'—';
   if (!next.has_letters && !is_in(next.first, kOpening) && !dash && !is_in(next.first, U"♪&+=")) return kNoBreak;
@@ -154,10 +160,12 @@ float cost_at_space(const Look& before, const Look& next, bool before_begins_sen
     return kNoBreak;
   if (before.ends_sentence) return kBehindSentence;
   if (before.ends_clause) return kBehindClause;
-  if (before.word == BreakWord::binder) return kBehindBinder;
-  if (before.word != BreakWord::none) return kBehindPreposition;
-  if (before.numeral && next.word == BreakWord::none) return kBehindBinder;
-  if (before.has_digits_last && next.first_kind == Kind::lower && next.word == BreakWord::none) return kBehindPreposition;
+  if (before.word == BreakWord::binder || before.word == BreakWord::title) return kBehindBinder;
+  if (!is_content(before)) return kBehindPreposition;
+  if (before.numeral && is_content(next)) return kBehindBinder;
+  if (before.has_digits_last && next.first_kind == Kind::lower && is_content(next)) return kBehindPreposition;
+  if (before.word == BreakWord::modifier && is_content(next)) return kBehindModifier;
+  if (language == "en" && next.begins_anew) return kBeforeConjunction;
   if (before.initial || (language != "de" && may_be_name(before, before_begins_sentence) && may_be_name(next, false)))
     return kInsideName;
   if (next.word == BreakWord::conjunction) return kBeforeConjunction;

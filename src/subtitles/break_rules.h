@@ -13,7 +13,9 @@ enum class BreakWord : unsigned char {
   none,
   conjunction,  // a break goes before it
   preposition,  // likewise, a little less gladly
-  binder,       // never a break behind it: article, possessive, auxiliary, negation, pronoun, title
+  binder,       // never a break behind it: article, possessive, auxiliary, negation, pronoun
+  modifier,     // number, ordinal, adverb or adjective, which belongs to the noun or adjective that follows, if one does
+  title,        // never a break behind it, and a point there ends no sentence
 };
 
 // By the word as it is written in the middle of a sentence, without punctuation. Languages without a list have none.

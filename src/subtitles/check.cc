@@ -100,7 +100,8 @@ class Checker {
     std::string_view word = text.substr(text.find_last_of(' ') + 1);
     std::string lower;
     for (const char c : word) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    return break_word(language_, lower) == BreakWord::binder || break_word(language_, lower) == BreakWord::preposition;
+    const BreakWord kind = break_word(language_, lower);
+    return kind == BreakWord::binder || kind == BreakWord::preposition || kind == BreakWord::title;
   }
 
   const CueFile& file_;

@@ -204,6 +204,39 @@ TEST_CASE("what belongs together stays together, in each language with a list") 
   }
 }
 
+TEST_CASE("numbers, ordinals and the like stay with their noun, in each language with a list") {
+  struct Case {
+    const char *language, *text, *modifier;
+  };
+  const Case cases[] = {
+      {"en", "The visitors were led by her brother to the same young gardener behind the old village church.", "young"},
+      {"de", "Die Gäste wurden von ihrem Bruder am Morgen zu dem letzten Garten hinter der alten Kirche geführt.", "letzten"},
+      {"fr", "Les visiteurs furent conduits par son frère vers le dernier jardin derrière une vieille église.", "dernier"},
+      {"es", "Los visitantes fueron llevados por su hermano al otro jardín detrás de una iglesia del pueblo.", "otro"},
+      {"it", "I visitatori furono condotti dal fratello verso un altro giardino dietro una chiesa del paese.", "altro"},
+      {"pt", "Os visitantes foram levados pelo irmão dela para outro jardim atrás de uma igreja da aldeia.", "outro"},
+      {"nl", "De bezoekers werden door haar broer naar de laatste tuin achter een oude kerk in het dorp gebracht.", "laatste"},
+      {"ru", "Гостей её брат проводил сегодня утром через несколько садов за старой сельской церковью.", "несколько"},
+  };
+  for (const Case& c : cases)
+    for (int columns = 26; columns <= 60; ++columns)
+      for (const Cue& cue : lay_out(said(c.text, c.language), {.style = "broadcast", .columns = columns})) {
+        CAPTURE(columns);
+        CAPTURE(text_of(cue));
+        CHECK((text_of(cue) + "\n").find(std::string(" ") + c.modifier + "\n") == std::string::npos);
+      }
+  // What a preposition follows may end a line.
+  CHECK(texts(lay_out(said("Of all the many gardens it was the first behind the old village church."), {})) ==
+        std::vector<std::string>{"Of all the many gardens it was the first\nbehind the old village church."});
+}
+
+TEST_CASE("a title without a mark ends where the next sentence begins") {
+  CHECK(texts(lay_out(said("Chapter one of Pride and Prejudice This is a recording of LibriVox."), {})) ==
+        std::vector<std::string>{"Chapter one of Pride and Prejudice\nThis is a recording of LibriVox."});
+  const auto units = units_of(said("They told Queen Elizabeth I the truth."), 42);
+  CHECK(units[4].break_cost > 1);  // the first, and not who speaks
+}
+
 std::ptrdiff_t sentences(const Transcript& t) {
   return std::ranges::count_if(units_of(t, 42), [](const Unit& unit) { return unit.begins_sentence; });
 }
