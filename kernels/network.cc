@@ -21,6 +21,11 @@ bool is_device(const std::string& name) {
   return name == "auto" || name == "cpu" || name == "cuda" || (name == "cuda-sim" && cuda::simulated());
 }
 
+bool leaves_device_open(const NetworkOptions& options) {
+  const auto any = [](const std::string& name) { return name.empty() || name == "auto"; };
+  return any(options.engine) && any(options.device) && any(options.isa);
+}
+
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options) {
   CHECK_INVARIANT(weights != nullptr && options.slots >= 1 && options.max_rows >= 1);
   if (options.max_rows > kMaxRows) {
@@ -31,8 +36,11 @@ std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, co
     throw Error("device \"" + options.device + "\" is not known: use one of " + kDevices);
   }
   const bool any_engine = options.engine.empty() || options.engine == "auto";
-  const bool any_device = options.device.empty() || options.device == "auto";
-  if (any_engine && (options.device.starts_with("cuda") || (any_device && options.isa.empty() && cuda::available()))) {
+  const bool of_gpu = options.device.starts_with("cuda");
+  if (of_gpu && !any_engine && options.warn) {
+    options.warn("the engine " + options.engine + " doesn't run on a GPU; the processor does the work");
+  }
+  if ((of_gpu && any_engine) || (leaves_device_open(options) && cuda::find_gpu() != cuda::Found::none)) {
     try {
       return cuda::open(weights, options);
     } catch (const Error& error) {
@@ -41,7 +49,12 @@ std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, co
   }
   if (options.engine == "reference") return reference::open(std::move(weights), options);
   if (options.engine.empty() || options.engine == "auto" || options.engine == "cpu") {
-    return cpu::open(std::move(weights), options);
+    NetworkOptions of_processor = options;
+    if (options.precision == "f16" && options.device != "cpu") {  // asked for with a GPU in mind; f32 loses nothing of it
+      of_processor.precision = "f32";
+      if (options.warn) options.warn("f16 is a GPU's arithmetic; the processor's is f32");
+    }
+    return cpu::open(std::move(weights), of_processor);
   }
   throw Error("engine \"" + options.engine + "\" is not known: use auto, cpu or reference");
 }

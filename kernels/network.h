@@ -120,6 +120,9 @@ struct NetworkOptions {
 bool is_device(const std::string& name);
 constexpr char kDevices[] = "auto|cpu|cuda|cuda:N";
 
+// Whether nothing is asked for that only one device has, so that a GPU is taken where there is one.
+bool leaves_device_open(const NetworkOptions& options);
+
 std::unique_ptr<Network> open_network(std::shared_ptr<const Weights> weights, const NetworkOptions& options);
 
 }  // namespace sotto

@@ -219,7 +219,7 @@ Precision precision_named(const std::string& name, const Kernels& kernels) {
   if (name == "f32") return Precision::f32;
   if (name == "bf16") return Precision::bf16;
   if (name == "int8") return Precision::i8;
-  throw Error("precision \"" + name + "\" is not known: use auto, f32, bf16 or int8");
+  throw Error("the processor has no precision " + name + ": use auto, f32, bf16 or int8");
 }
 
 Types types_of(Precision precision, const Kernels& kernels, const Weights& weights) {

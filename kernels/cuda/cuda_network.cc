@@ -525,11 +525,19 @@ std::vector<Hypothesis> CudaNetwork::hypotheses(int slot) const {
 
 }  // namespace
 
-bool available() {
-  std::string why_not;
-  const Driver* driver = embedded_images().empty() ? nullptr : open_driver(why_not);
+Found find_gpu(const Driver& driver) {
+  const Result started = driver.init(0);
+  if (started != 0) return started == kNoDevice ? Found::none : Found::broken;
   int n = 0;
-  return driver && driver->init(0) == 0 && driver->device_count(&n) == 0 && n > 0;
+  if (driver.device_count(&n) != 0) return Found::broken;
+  return n > 0 ? Found::usable : Found::none;
+}
+
+Found find_gpu() {
+  if (embedded_images().empty()) return Found::none;
+  std::string why_not;
+  if (const Driver* driver = open_driver(why_not)) return find_gpu(*driver);
+  return driver_is_there() ? Found::broken : Found::none;
 }
 
 bool simulated() { return simulated_driver != nullptr; }

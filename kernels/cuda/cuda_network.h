@@ -11,8 +11,12 @@ namespace sotto::cuda {
 // before this returns; throws Error if any of it can't be.
 std::unique_ptr<Network> open(std::shared_ptr<const Weights> weights, const NetworkOptions& options);
 
-// Whether this machine has a GPU and this program kernels at all.
-bool available();
+// What there is for a program with kernels (without: none). broken: a driver that doesn't start, so that most likely there
+// is a GPU, and open() tells why it can't be used.
+enum class Found { none, broken, usable };
+Found find_gpu();
+struct Driver;
+Found find_gpu(const Driver& driver);
 // Whether there is a stand-in for a GPU, in the tests' programs.
 bool simulated();
 

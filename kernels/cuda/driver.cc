@@ -8,31 +8,50 @@ namespace sotto::cuda {
 
 const Driver* simulated_driver = nullptr;
 
-const Driver* open_driver(std::string& why_not) {
-  static std::string reason;
-  static Driver driver;
-  static const bool opened = [] {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      reason = "this machine has no NVIDIA driver (libcuda.so.1)";
-      return false;
+namespace {
+
+struct Library {
+  Driver driver;
+  bool there = true;
+  std::string why_not;  // it can't be used; empty: it can
+};
+
+Library open_library() {
+  Library opened;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* const error = dlerror();
+    const std::string told = error ? error : "";
+    opened.there = !told.empty() && !told.starts_with("libcuda.so.1: cannot open shared object file");
+    opened.why_not = opened.there ? "the NVIDIA driver could not be opened: " + told
+                                  : "this machine has no NVIDIA driver (libcuda.so.1)";
+    return opened;
+  }
+  const auto find = [&](auto& member, const char* symbol) {
+    void* address = dlsym(library, symbol);
+    if (!address && opened.why_not.empty()) {
+      opened.why_not = std::string("the NVIDIA driver is too old: it has no ") + symbol;
     }
-    bool all = true;
-    const auto find = [&](auto& member, const char* symbol) {
-      void* address = dlsym(library, symbol);
-      if (!address && all) {
-        reason = std::string("the NVIDIA driver is too old: it has no ") + symbol;
-        all = false;
-      }
-      member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(address);
-    };
-#define SOTTO_DRIVER_FIND(member, symbol, arguments) find(driver.member, #symbol);
-    SOTTO_DRIVER_FUNCTIONS(SOTTO_DRIVER_FIND)
+    member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(address);
+  };
+#define SOTTO_DRIVER_FIND(member, symbol, arguments) find(opened.driver.member, #symbol);
+  SOTTO_DRIVER_FUNCTIONS(SOTTO_DRIVER_FIND)
 #undef SOTTO_DRIVER_FIND
-    return all;
-  }();
-  why_not = reason;
-  return opened ? &driver : nullptr;
+  return opened;
 }
+
+const Library& the_library() {
+  static const Library library = open_library();
+  return library;
+}
+
+}  // namespace
+
+const Driver* open_driver(std::string& why_not) {
+  why_not = the_library().why_not;
+  return why_not.empty() ? &the_library().driver : nullptr;
+}
+
+bool driver_is_there() { return the_library().there; }
 
 }  // namespace sotto::cuda

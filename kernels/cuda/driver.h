@@ -79,6 +79,7 @@ struct Driver {
 
 // This machine's driver, or null and why there is none, in a sentence without its end.
 const Driver* open_driver(std::string& why_not);
+bool driver_is_there();  // also one that can't be used
 
 // Set by the tests' programs alone: what `--device cuda-sim` runs on.
 extern const Driver* simulated_driver;

@@ -48,8 +48,10 @@ std::string describe(const MemoryPlan& plan) {
     std::snprintf(text, sizeof text, "  %-44s %10.1f MB\n", what, double(bytes) / 1e6);
     return std::string(text);
   };
-  return "memory for " + std::to_string(plan.slots) + " windows at once, " + std::to_string(plan.windows) +
-         " of them encoded together:\n" + line("encoder's weights", plan.encoder_weights) +
+  const std::string of = plan.slots == 1 ? "1 window:\n"
+                                         : std::to_string(plan.slots) + " windows at once, " +
+                                               std::to_string(plan.windows) + " of them encoded together:\n";
+  return "memory for " + of + line("encoder's weights", plan.encoder_weights) +
          line("decoder's weights", plan.decoder_weights) + line("encoder's buffers", plan.encoder_buffers) +
          line("decoder's buffers, with its keys and values", plan.decoder_buffers) +
          line("cross keys and values", 2 * plan.cross) + line("encoder's output", plan.encoded) +

@@ -33,7 +33,7 @@ struct BenchArguments {
   int rounds = 5;
   bool kernels = false;
   bool as_json = false;
-  std::string plan;
+  std::string plan;  // a chip's name, or empty
 };
 
 constexpr int kPrompt = 100;  // tokens, as previous text brings
@@ -280,12 +280,24 @@ void bench_gpu(const BenchArguments& arguments) {
   Bench bench(arguments, weights, arguments.network.threads);
   const cuda::Chip* chip = cuda::chip_of(bench.description());
   const auto type = arguments.network.precision == "int8" ? cuda::WeightType::i8 : cuda::WeightType::f16;
-  std::printf("%s on %s; best of %d rounds:\n%-34s %9s %9s %7s\n", weights->name.c_str(), bench.description().c_str(),
-              arguments.rounds, "stage", "ms", "limit ms", "share");
+  json report = {{"model", weights->name}, {"device", bench.description()}, {"stages", json::array()}};
+  if (!arguments.as_json) {
+    std::printf("%s on %s; best of %d rounds:\n%-34s %9s %9s %7s\n", weights->name.c_str(), bench.description().c_str(),
+                arguments.rounds, "stage", "ms", "limit ms", "share");
+  }
   const auto print = [&](const std::string& name, double seconds, const std::vector<cuda::StageWork>& stages) {
     double least = 0;
     for (const cuda::StageWork& stage : stages) least += chip ? cuda::least_time(stage, *chip).seconds : 0;
-    std::printf("%-34s %9.3f %9.3f %6.0f%%\n", name.c_str(), seconds * 1e3, least * 1e3, 100 * least / seconds);
+    json row = {{"stage", name}, {"ms", seconds * 1e3}};
+    if (chip) row.update({{"limit_ms", least * 1e3}, {"share", least / seconds}});
+    report["stages"].push_back(row);
+    if (arguments.as_json) return;
+    std::printf("%-34s %9.3f ", name.c_str(), seconds * 1e3);
+    if (chip) {
+      std::printf("%9.3f %6.0f%%\n", least * 1e3, 100 * least / seconds);
+    } else {
+      std::printf("%9s %7s\n", "-", "-");
+    }
   };
   for (const int windows : arguments.batches) {
     print("encode, " + std::to_string(windows) + (windows == 1 ? " window" : " windows"), bench.encode_seconds(windows),
@@ -295,6 +307,7 @@ void bench_gpu(const BenchArguments& arguments) {
             cuda::step_work(weights->dims, type, windows, rows, kPrompt + kSteps / 2));
     }
   }
+  if (arguments.as_json) std::printf("%s\n", report.dump(2).c_str());
 }
 
 // Of a name in the catalog the weights need not be here.
@@ -314,6 +327,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "the machine's limits, each stage's time and its share of the limit");
   bench->add_option("-m,--model", arguments->model, "a model's name, file or folder")->capture_default_str();
   bench->add_option("--model_dir,--model-dir", arguments->fetch.model_dir, "folder of the models");
+  bench->add_flag("--offline", arguments->fetch.offline, "never download anything");
   bench->add_option("--threads", arguments->network.threads, "threads besides 1; 0: all")->check(CLI::Range(0, 1024));
   bench->add_option("--precision", arguments->network.precision, "auto, f32, f16, bf16 or int8")
       ->check(CLI::IsMember({"auto", "f32", "f16", "bf16", "int8"}));
@@ -327,12 +341,20 @@ void add_bench_command(CLI::App& app) {
   bench->add_option("--device", arguments->network.device, "cpu, cuda or cuda:N")
       ->capture_default_str()
       ->check([](const std::string& name) {
-        return is_device(name) ? std::string() : '"' + name + "\" is none of " + kDevices;
+        const bool known = is_device(name) && name != "auto";  // a bench is of one device, and its limits are told with it
+        return known ? std::string() : '"' + name + "\" is none of cpu|cuda|cuda:N";
       });
-  bench->add_option("--plan", arguments->plan, "memory and least times on a GPU that isn't here: a100, 4090 or h200");
+  bench->add_option("--plan", arguments->plan, "memory and least times on a GPU that isn't here: a100, 4090 or h200")
+      ->check([](const std::string& name) {
+        return cuda::find_chip(name) ? std::string() : '"' + name + "\" is none of " + cuda::known_chips();
+      });
   bench->add_flag("--json", arguments->as_json, "as JSON");
   bench->callback([arguments] {
     if (!arguments->plan.empty()) {
+      if (arguments->batches.size() > 1) throw CLI::ValidationError("--plan", "takes one --batch");
+      if (arguments->network.precision == "f32") {
+        throw CLI::ValidationError("--plan", "a GPU has no precision f32 here: use f16, bf16 or int8");
+      }
       NetworkOptions options = arguments->network;
       options.max_rows = arguments->beam_size;
       options.slots = std::ranges::max(arguments->batches);

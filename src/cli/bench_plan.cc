@@ -49,7 +49,7 @@ void print_stages(const cuda::Chip& chip, const char* title, const std::vector<c
 
 void bench_plan(const std::string& name, const PlannedModel& model, const NetworkOptions& options, bool as_json) {
   const cuda::Chip* chip = cuda::find_chip(name);
-  if (!chip) throw Error("--plan knows no chip \"" + name + "\": use one of " + cuda::known_chips());
+  CHECK_INVARIANT(chip != nullptr);
   const auto type = options.precision == "int8"   ? cuda::WeightType::i8
                     : options.precision == "bf16" ? cuda::WeightType::bf16
                                                   : cuda::WeightType::f16;
@@ -57,17 +57,22 @@ void bench_plan(const std::string& name, const PlannedModel& model, const Networ
   const cuda::MemoryPlan memory = cuda::fit_memory(decoder, chip->memory, model.name, chip->title);
   const auto encoding = cuda::encode_work(model.dims, type, chip->sms, memory.windows);
   const auto stepping = cuda::step_work(model.dims, type, memory.slots, options.max_rows, kPast);
+  const char* const precision = type == cuda::WeightType::i8 ? "int8" : type == cuda::WeightType::bf16 ? "bf16" : "f16";
   if (as_json) {
     const nlohmann::ordered_json plan = {
-        {"model", model.name}, {"chip", chip->name}, {"f16_operations_per_second", chip->half_ops},
+        {"model", model.name}, {"chip", chip->name}, {"precision", precision}, {"f16_operations_per_second", chip->half_ops},
         {"memory_bytes_per_second", chip->read}, {"memory_bytes", memory.total()}, {"windows", memory.windows},
         {"slots", memory.slots}, {"beams", options.max_rows}, {"positions", kPast},
         {"encode", stages_as_json(*chip, encoding)}, {"step", stages_as_json(*chip, stepping)}};
     std::puts(plan.dump(2).c_str());
     return;
   }
-  std::printf("%s on %s (%d SMs, %.0f T/s f16, %.2f TB/s): predicted, not measured\n\n%s", model.name.c_str(), chip->title,
-              chip->sms, chip->half_ops / 1e12, chip->read / 1e12, cuda::describe(memory).c_str());
+  std::printf("%s in %s on %s (%d SMs, %.0f T/s f16, %.2f TB/s): predicted, not measured\n\n", model.name.c_str(), precision,
+              chip->title, chip->sms, chip->half_ops / 1e12, chip->read / 1e12);
+  if (memory.slots < options.slots) {
+    std::printf("of %d windows at once %d fit into its memory\n", options.slots, memory.slots);
+  }
+  std::fputs(cuda::describe(memory).c_str(), stdout);
   const std::string windows = std::to_string(memory.windows) + (memory.windows == 1 ? " window" : " windows");
   print_stages(*chip, ("encoding " + windows).c_str(), encoding);
   const std::string step = "a step of " + std::to_string(memory.slots) + " x " + std::to_string(options.max_rows) + " rows";

@@ -15,8 +15,8 @@ struct PlannedModel {
   int alignment_heads;  // how many
 };
 
-// Prints memory and the least time of each stage, as a table or as JSON. Throws Error for a chip that isn't known, or too
-// small.
+// Prints memory and the least time of each stage, as a table or as JSON. chip: one that cuda::find_chip() knows. Throws
+// Error if it is too small.
 void bench_plan(const std::string& chip, const PlannedModel& model, const NetworkOptions& options, bool as_json);
 
 }  // namespace sotto

@@ -144,7 +144,11 @@ void add_running(CLI::App& app, LiveArguments& arguments) {
   app.add_option("--threads", network.threads, "threads; 0: one for each processor (0)")
       ->check(CLI::Range(0, 1024))
       ->group(group);
-  app.add_option("--device", network.device, "auto, cpu, cuda or cuda:N (auto)")->group(group);
+  app.add_option("--device", network.device, "auto, cpu, cuda or cuda:N (auto)")
+      ->check([](const std::string& name) {
+        return is_device(name) ? std::string() : '"' + name + "\" is none of " + kDevices;
+      })
+      ->group(group);
   app.add_option("--engine", network.engine, "which network runs (auto)")
       ->check(CLI::IsMember({"auto", "cpu", "reference"}))
       ->group(group);
@@ -185,8 +189,8 @@ bool parse(const std::vector<std::string>& written, LiveArguments& arguments) {
 
 // Every pass encodes a window, so on a processor captions take the arithmetic that does it two or three times as fast.
 NetworkOptions quick(NetworkOptions network) {
-  const bool any = network.device.empty() || network.device == "auto";
-  const bool gpu = network.device.starts_with("cuda") || (any && network.isa.empty() && cuda::available());
+  const bool gpu = network.device.starts_with("cuda") ||
+                   (leaves_device_open(network) && cuda::find_gpu() == cuda::Found::usable);
   if (!gpu && network.engine != "reference" && (network.precision.empty() || network.precision == "auto"))
     network.precision = "int8";
   return network;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "kernels/cuda/cuda_network.h"
 #include "kernels/cuda/memory_plan.h"
 #include "kernels/network.h"
 #include "kernels/synthetic.h"
@@ -234,6 +235,20 @@ TEST_CASE("cuda network: what can't be done on the GPU is told in a sentence, an
   setenv("CUDA_VISIBLE_DEVICES", "", 1);
   CHECK(says(reason_not_to({.init = 100}), "CUDA_VISIBLE_DEVICES is \"\""));
   unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST_CASE("cuda network: a driver that doesn't start is no machine without a GPU, so that --device auto tells of it") {
+  if (on_hardware()) return;
+  const auto found = [](const simt::Faults& faults) {
+    simt::faults() = faults;
+    const cuda::Found result = cuda::find_gpu(simt::the_simulated_driver());
+    simt::faults() = {};
+    return result;
+  };
+  CHECK(found({}) == cuda::Found::usable);
+  CHECK(found({.init = 100}) == cuda::Found::none);
+  CHECK(found({.devices = 0}) == cuda::Found::none);
+  CHECK(found({.init = 803}) == cuda::Found::broken);
 }
 
 TEST_CASE("cuda network: with little memory fewer windows are taken at once, as the plan says or as allocations find") {

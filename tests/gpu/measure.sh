@@ -41,15 +41,17 @@ step() {  # name, seconds, command…
   shift 2
   timeout "$limit" "$@" >"$out/$name.txt" 2>&1
   status=$?
+  if [ $status = 0 ] && grep -q "; the processor does the work$" "$out/$name.txt"; then status=processor; fi
   case $status in
     0) status=done ;;
+    processor) status="FAILED: not done by the GPU, see $name.txt" failed=1 ;;
     124) status="FAILED: more than $limit s" failed=1 ;;
     *) status="FAILED: ended with $status, see $name.txt" failed=1 ;;
   esac
   printf '%-24s %4d s  %s\n' "$name" $((SECONDS - begun)) "$status" | tee -a "$out/summary.txt"
 }
-transcribe() {  # name, device, model
-  step "$1" 60 "$build/$program" --device "$2" -m "$3" --offline --no-vad -f txt -o - --quiet "${sounds[@]}"
+transcribe() {  # name, device, precision, model
+  step "$1" 60 "$build/$program" --device "$2" --precision "$3" -m "$4" --offline --no-vad -f txt -o - --quiet "${sounds[@]}"
 }
 
 if [ $simulate = 0 ]; then step machine 20 nvidia-smi -q; fi
@@ -61,8 +63,8 @@ for model in "${models[@]}"; do
   step "kernels-$model" 40 "$build/cuda_times" "$model" --batch $batches --beam-size $beams $flags
   step "bench-$model" 40 "$build/$program" bench --device $device -m "$model" --batch $batches --beam-size $beams \
     --rounds $rounds
-  transcribe "text-$model-gpu" $device "$model"
-  transcribe "text-$model-cpu" cpu "$model"
+  transcribe "text-$model-gpu" $device f16 "$model"
+  transcribe "text-$model-cpu" cpu f32 "$model"  # bytes, the default of most processors, may write other words
   if [ -s "$out/text-$model-gpu.txt" ] && cmp -s "$out/text-$model-gpu.txt" "$out/text-$model-cpu.txt"; then
     same="the same text as the processor's"
   else

@@ -25,11 +25,17 @@ done
 grep -q "the same text as the processor's" "$folder/good/summary.txt" || fail "the transcripts are not compared"
 grep -Eq "^attention +1 +[0-9.]+ " "$folder/good/summary.txt" || fail "the table has no attention"
 grep -Eq "^  encoder_attention_f16_[0-9]+ +1 " "$folder/good/summary.txt" || fail "the table has no kernels"
-grep -Eq "^step, 1 x 1 rows +[0-9.]+" "$folder/good/summary.txt" || fail "bench has told nothing"
+grep -Eq "^step, 1 x 1 rows +[0-9.]+ +- +-$" "$folder/good/summary.txt" || fail "bench tells nothing, or an unknown limit"
+"$SOTTO_BUILD/sotto_sim" bench --device cuda-sim -m tiny.en --offline --beam-size 1 --rounds 1 --json >"$folder/log" 2>&1 ||
+  fail "bench --json fails"
+python3 -c 'import json, sys; sys.exit(min(stage["ms"] for stage in json.load(sys.stdin)["stages"]) <= 0)' <"$folder/log" ||
+  fail "bench --json gives no JSON"
 
 if "$here/measure.sh" --simulate "$folder/bad" no-such-model >"$folder/log" 2>&1; then fail "a failure is not told"; fi
 grep -Eq "^text-no-such-model-gpu +[0-9]+ s  FAILED: ended with 1" "$folder/bad/summary.txt" || fail "no step is told to fail"
 grep -q "no-such-model" "$folder/bad/kernels-no-such-model.txt" || fail "the reason is not told"
+if CUDA_VISIBLE_DEVICES= "$here/measure.sh" "$folder/absent" tiny.en >"$folder/log" 2>&1; then fail "no GPU is told"; fi
+grep -Eq "^text-tiny.en-gpu +[0-9]+ s  FAILED: not done by the GPU" "$folder/log" || fail "the processor's text is the GPU's"
 if SOTTO_BUILD=$folder "$here/measure.sh" --simulate "$folder/none" >"$folder/log" 2>&1; then
   fail "nothing is built, and it ran"
 fi

@@ -9,6 +9,8 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/network.h"
+#include "kernels/synthetic.h"
+#include "models/error.h"
 #include "models/weights.h"
 #include "test_models.h"
 
@@ -111,6 +113,35 @@ double divergence(const std::vector<float>& logits, const std::vector<float>& ex
     all += difference / y_sum + std::log(x_sum) - std::log(y_sum);
   }
   return all * vocabulary / static_cast<double>(expected.size());
+}
+
+TEST_CASE("an engine of the processor beside a GPU that was asked for is told") {
+  std::string told;
+  NetworkOptions options = {.threads = 1, .engine = "cpu", .device = "cuda"};
+  options.warn = [&](const std::string& sentence) { told = sentence; };
+  open_network(test::synthetic_weights({64, 1, 1, 1, 128, 51864}), options);
+  CHECK(told == "the engine cpu doesn't run on a GPU; the processor does the work");
+}
+
+TEST_CASE("f16, which only a GPU has, doesn't keep the processor from the work where there is no such GPU") {
+  std::vector<std::string> told;
+  NetworkOptions options = {.threads = 1, .device = "cuda:9999", .precision = "f16"};
+  options.warn = [&](const std::string& sentence) { told.push_back(sentence); };
+  const auto weights = test::synthetic_weights({64, 1, 1, 1, 128, 51864});
+  CHECK(open_network(weights, options)->description().find("f32") != std::string::npos);
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].ends_with("; the processor does the work"));
+  CHECK(told[1] == "f16 is a GPU's arithmetic; the processor's is f32");
+  options.device = "cpu";
+  CHECK_THROWS_WITH_AS(open_network(weights, options), doctest::Contains("the processor has no precision f16"), Error);
+}
+
+TEST_CASE("a GPU is looked for unless something is asked for that only the processor has") {
+  CHECK(leaves_device_open({}));
+  CHECK(leaves_device_open({.engine = "auto", .device = "auto", .isa = "auto"}));
+  CHECK_FALSE(leaves_device_open({.isa = "avx2"}));
+  CHECK_FALSE(leaves_device_open({.device = "cpu"}));
+  CHECK_FALSE(leaves_device_open({.engine = "reference"}));
 }
 
 TEST_CASE("int8 gives nearly the plain network's output and probabilities, and is taken where it is fast") {

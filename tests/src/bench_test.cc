@@ -1,6 +1,8 @@
 // sotto bench as people and scripts read it.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -82,12 +84,36 @@ TEST_CASE("sotto bench --plan gives the least times on a GPU that is not here, a
     CAPTURE(part);
     CHECK(plan.out.find(part) != std::string::npos);
   }
-  const Ran unknown = run_sotto("bench --plan 8800gt -m " + *model);
-  CHECK(unknown.status == 1);
-  CHECK(unknown.err.find("a100|4090|h200") != std::string::npos);
+  const Ran few = run_sotto("bench --plan 4090 -m large-v3 --batch 64 --precision bf16");
+  CHECK(few.status == 0);
+  CHECK(few.out.find("large-v3 in bf16 on RTX 4090") != std::string::npos);
+  CHECK(few.out.find("of 64 windows at once 36 fit") != std::string::npos);
   const Ran absent = run_sotto("bench --device cuda:9999 -m " + *model);
   CHECK(absent.status == 1);
   CHECK(absent.err.find("this bench is of a GPU: ") != std::string::npos);
+}
+
+TEST_CASE("sotto bench --offline downloads nothing") {
+  const TemporaryFolder folder;
+  const Ran ran = run_sotto("bench --offline -m tiny --rounds 1 --model-dir " + folder.path());
+  CHECK(ran.status == 1);
+  CHECK(ran.err.find("offline") != std::string::npos);
+}
+
+TEST_CASE("an NVIDIA driver that is there and can't be opened is told as such, not as one that isn't there") {
+  const auto model = test_model("tiny.en");
+  if (!model) {
+    MESSAGE("skipped: no weights of tiny.en");
+    return;
+  }
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/libcuda.so.1");
+  setenv("LD_LIBRARY_PATH", folder.path().c_str(), 1);
+  const Ran ran = run_sotto("bench --device cuda -m " + *model);
+  unsetenv("LD_LIBRARY_PATH");
+  CHECK(ran.status == 1);
+  CHECK(ran.err.find("the NVIDIA driver could not be opened: ") != std::string::npos);
+  CHECK(ran.err.find("libcuda.so.1: file too short") != std::string::npos);
 }
 
 }  // namespace

@@ -64,7 +64,13 @@ TEST_CASE("options that don't exist and values that can't be are refused with a 
   check_refused("a.wav --device cuda:x", "cuda");
   check_refused("a.wav --device cuda:99999", "cuda");
   check_refused("a.wav --device cuda-sim", "auto|cpu|cuda");  // there is none in this program
-  check_refused("bench --device cuda-sim", "auto|cpu|cuda");
+  check_refused("bench --device cuda-sim", "cpu|cuda");
+  check_refused("live --device mps --realtime a.wav", "auto|cpu|cuda");
+  check_refused("bench --device auto", "none of cpu|cuda|cuda:N");
+  check_refused("bench --plan 8800gt", "a100|4090|h200");
+  check_refused("bench --plan ''", "a100|4090|h200");
+  check_refused("bench --plan a100 --batch 1,8", "one --batch");
+  check_refused("bench --plan a100 --precision f32", "f16, bf16 or int8");
   check_refused("a.wav --task sing", "transcribe or translate");
   check_refused("a.wav --language klingon", "klingon");
   check_refused("a.wav --mode parallel", "sequential");
