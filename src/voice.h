@@ -33,15 +33,23 @@ class Voice {
   // The sound, or the clip, has its end at this sample: speech ends with it.
   void finish(int64_t sample) { finder_.finish(sample); }
 
-  // The speech heard so far that ends behind a sample, unpadded and in order. The last stretch may not be over yet.
+  // The speech heard so far that ends behind a sample, unpadded and in order, soft speech among it. The last stretch may
+  // not be over yet.
   std::vector<Speech> speech_from(int64_t sample) const;
 
  private:
+  std::vector<Speech> loud_speech_from(int64_t sample) const;
+  int64_t heard() const { return (first_chunk_ + std::ssize(probabilities_)) * kVadChunk; }
+  void look_again(Features& features);
+  void look_until(int64_t sample, Features& features);
+
   Vad* const vad_;
-  const float threshold_;
+  const VadSettings settings_;
   SpeechFinder finder_;
   int64_t first_chunk_ = 0;           // that probabilities_ begins with
   std::vector<float> probabilities_;  // of speech, in chunks of kVadChunk samples, from the last window on
+  std::vector<Speech> soft_;          // found at a second look at what seemed silent
+  int64_t silence_ = 0, looked_ = 0;  // samples where the last silence began, and up to where that look won't change
 };
 
 }  // namespace sotto

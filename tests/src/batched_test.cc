@@ -28,31 +28,6 @@ struct Clips : Scene {
   }
 };
 
-// Real speech, "He might even have been made amiable himself", 3.3 s of it, where it is here.
-std::vector<int16_t> speech() {
-  std::ifstream file(std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-0930.wav", std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (bytes.size() < 44) return {};
-  const auto* samples = reinterpret_cast<const int16_t*>(bytes.data() + 44);
-  return {samples, samples + (bytes.size() - 44) / 2};
-}
-
-// Gives a scene ears; false where there are none.
-bool listen(Scene& scene) {
-  try {
-    scene.engine.vad = std::make_unique<Vad>(locate_vad({.offline = true, .quiet = true}));
-    return !speech().empty();
-  } catch (const Error&) {
-    MESSAGE("skipped: the weights of the voice activity network are not here");
-    return false;
-  }
-}
-
-std::vector<int16_t> and_then(std::vector<int16_t> sound, const std::vector<int16_t>& more) {
-  sound.insert(sound.end(), more.begin(), more.end());
-  return sound;
-}
-
 std::vector<int> tokens_of(const Transcript& transcript) {
   std::vector<int> tokens;
   for (const Segment& segment : transcript.segments) {

@@ -1,13 +1,20 @@
 // A transcription with a network that gives what a test wants.
 #pragma once
 
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
+#include "models/catalog.h"
+#include "models/error.h"
 #include "scripted_network.h"
 #include "src/transcribe.h"
 #include "temporary.h"
+#include "test_models.h"
 #include "wav.h"
 
 namespace sotto {
@@ -54,6 +61,31 @@ constexpr int64_t kSecond = kSampleRate;
 inline std::vector<int> joined(std::vector<int> a, const std::vector<int>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+// Real speech, "He might even have been made amiable himself", 3.3 s of it, where it is here.
+inline std::vector<int16_t> speech() {
+  std::ifstream file(std::string(kTestSpeech) + "/librivox/sense_and_sensibility_01_austen_64kb-0930.wav", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  if (bytes.size() < 44) return {};
+  const auto* samples = reinterpret_cast<const int16_t*>(bytes.data() + 44);
+  return {samples, samples + (bytes.size() - 44) / 2};
+}
+
+// Gives a scene ears; false where there are none.
+inline bool listen(Scene& scene) {
+  try {
+    scene.engine.vad = std::make_unique<Vad>(locate_vad({.offline = true, .quiet = true}));
+    return !speech().empty();
+  } catch (const Error&) {
+    MESSAGE("skipped: the weights of the voice activity network are not here");
+    return false;
+  }
+}
+
+inline std::vector<int16_t> and_then(std::vector<int16_t> sound, const std::vector<int16_t>& more) {
+  sound.insert(sound.end(), more.begin(), more.end());
+  return sound;
 }
 
 }  // namespace sotto
