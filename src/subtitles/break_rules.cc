@@ -124,7 +124,8 @@ Look look_at(std::string_view text, std::string_view language, std::u32string& c
     if (look.word == BreakWord::title) look.ends_sentence = look.ends_sentence && !point;
   }
   if (look.word == BreakWord::none) look.word = break_word(language, bare);
-  look.begins_anew = look.first_kind == Kind::upper && look.word == BreakWord::binder && bare != "i" && !bare.starts_with("i'");
+  const bool binds = look.word == BreakWord::binder || look.word == BreakWord::pronoun;
+  look.begins_anew = look.first_kind == Kind::upper && binds && bare != "i" && !bare.starts_with("i'");
   return look;
 }
 
@@ -191,7 +192,9 @@ void set_break_costs(std::span<Unit> units, std::string_view language) {
   bool before_begins = true;
   for (size_t i = 0; i < units.size(); ++i) {
     Unit& unit = units[i];
-    const Look look = look_at(unit.word.text, language, codes, bare);
+    Look look = look_at(unit.word.text, language, codes, bare);
+    if (look.word == BreakWord::pronoun)
+      look.word = before.word == BreakWord::preposition ? BreakWord::none : BreakWord::binder;
     // "U.S. troops": what goes on in small letters is no new sentence
     if (look.first_kind == Kind::lower && before.last == U'.') before.ends_sentence = false;
     before.numeral = i > 0 && is_ordinal(before, look, units[i - 1], unit, language);

@@ -14,6 +14,7 @@ enum class BreakWord : unsigned char {
   conjunction,  // a break goes before it
   preposition,  // likewise, a little less gladly
   binder,       // never a break behind it: article, possessive, auxiliary, negation, pronoun
+  pronoun,      // likewise, but behind a preposition it ends a phrase: "for you"
   modifier,     // number, ordinal, adverb or adjective, which belongs to the noun or adjective that follows, if one does
   title,        // never a break behind it, and a point there ends no sentence
 };
