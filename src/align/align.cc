@@ -26,8 +26,6 @@ constexpr int kMostTokens = 400;         // of a window's text, which with what 
 constexpr float kSaid = 0.005f;          // probability of a word that may not have been said
 constexpr int kUntoldWords = 3;          // so many are worth telling
 constexpr double kMostOfGap_s = 28;      // of one part, with what is around it
-constexpr double kOtherPace = 0.4;       // share of a part's words that may be in its neighbours instead
-constexpr int kFewWords = 4;             // that may be so in any case
 
 // One pass of the decoder.
 struct Pass {
@@ -65,7 +63,7 @@ class Aligner {
     part_long_gaps();
     for (const Pass& pass : passes()) {
       if (listener_.stopped && listener_.stopped()) break;
-      for (const auto& [piece, timed] : feed(pass, features_))
+      for (const auto& [piece, timed] : feed(pass))
         if (!plan_[piece].doubtful || timed.probability >= kSaid) times_[static_cast<size_t>(piece)] = timed;
     }
     return result();
@@ -74,9 +72,9 @@ class Aligner {
  private:
   double voiced_s(double from_s, double until_s) const;
   void part_long_gaps();
-  void part_gap(int first, int end, Features& features);
+  void part_gap(int first, int end);
   std::vector<Pass> passes() const;
-  std::vector<std::pair<int, Timed>> feed(const Pass& pass, Features& features);  // planned pieces with their times
+  std::vector<std::pair<int, Timed>> feed(const Pass& pass);  // planned pieces with their times
   void take_times(const std::vector<int>& pieces, const Segment& segment, std::vector<std::pair<int, Timed>>& all) const;
   const std::string& text_of(const PlannedPiece& piece) const {
     return piece.given >= 0 ? given_[piece.given].text : recognised_[piece.recognised].text;
@@ -156,58 +154,29 @@ std::vector<Pass> Aligner::passes() const {
 
 // Words that lie in a gap which no window holds get a part of it each.
 void Aligner::part_long_gaps() {
-  std::optional<Decoder> decoder;  // features are read in the order of the sound, so twice takes two readers
-  std::optional<Features> features;
   for (int i = 0, end; i < static_cast<int>(plan_.size()); i = end) {
     for (end = i + 1; end < static_cast<int>(plan_.size()) && plan_[i].recognised < 0 && plan_[end].recognised < 0;) ++end;
-    if (listener_.stopped && listener_.stopped()) return;
-    if (plan_[i].recognised >= 0 || plan_[i].until_s - plan_[i].from_s <= kWindow_s) continue;
-    if (!features) features.emplace(decoder.emplace(sound_.path, sound_.decoding), engine_.weights->dims.mel_bins);
-    part_gap(i, end, *features);
+    if (plan_[i].recognised < 0 && plan_[i].until_s - plan_[i].from_s > kWindow_s) part_gap(i, end);
   }
 }
 
-// The decoder says of a piece in which of two parts it is more probable; which pieces come into question says the pace.
-void Aligner::part_gap(int first, int end, Features& features) {
+// By the pace of speech.
+void Aligner::part_gap(int first, int end) {
   const std::vector<GapPart> parts = parts_of_gap(plan_[first].from_s, plan_[first].until_s, speech_, kMostOfGap_s);
   if (parts.empty()) return;
   std::vector<int> lengths;
   for (int i = first; i < end; ++i) lengths.push_back(static_cast<int>(text_of(plan_[i]).size()));
-  std::vector<int> cuts = expected_cuts(parts, lengths);
-  const int n = end - first, n_parts = static_cast<int>(parts.size());
-  std::vector<std::map<int, double>> log_probs;  // of the pieces that may be in a part
-  std::vector<int> slack;
-  for (int k = 0; k < n_parts; ++k) {
-    if (listener_.stopped && listener_.stopped()) return;
-    slack.push_back(kFewWords + static_cast<int>(kOtherPace * (cuts[k + 1] - cuts[k])));
-    Pass pass{to_frame(parts[k].start_s - kAround_s), parts[k].end_s, {{-1, {}}}};
-    for (int i = std::max(0, cuts[k] - slack[k]); i < std::min(n, cuts[k + 1] + slack[k]); ++i)
-      pass.segments[0].second.push_back(first + i);
-    log_probs.emplace_back();
-    if (!pass.segments[0].second.empty())
-      for (const auto& [piece, timed] : feed(pass, features))
-        log_probs[k][piece - first] = std::log(std::max(timed.probability, 1e-6f));
-  }
-  for (int k = 1, before = 0; k < n_parts; before = cuts[k++]) {
-    const int from = std::max(before, cuts[k] - slack[k]), until = std::min(n, cuts[k] + slack[k - 1]);
-    std::vector<double> earlier, later;
-    for (int i = from; i < until; ++i) {
-      const bool in_both = log_probs[k - 1].contains(i) && log_probs[k].contains(i);
-      earlier.push_back(in_both ? log_probs[k - 1][i] : 0);
-      later.push_back(in_both ? log_probs[k][i] : 0);
-    }
-    cuts[k] = std::max(before, from < until ? best_cut(from, cuts[k], earlier, later) : cuts[k]);
-  }
-  for (int k = 0; k < n_parts; ++k)
+  const std::vector<int> cuts = expected_cuts(parts, lengths);
+  for (size_t k = 0; k < parts.size(); ++k)
     for (int i = cuts[k]; i < cuts[k + 1]; ++i) {
       plan_[first + i].from_s = parts[k].start_s;
       plan_[first + i].until_s = parts[k].end_s;
     }
 }
 
-std::vector<std::pair<int, Timed>> Aligner::feed(const Pass& pass, Features& features) {
+std::vector<std::pair<int, Timed>> Aligner::feed(const Pass& pass) {
   const auto wanted = static_cast<int64_t>(std::ceil((pass.end_s + kAround_s) * kSampleRate / kMelHop)) - pass.seek;
-  const int n_frames = features.available(pass.seek, static_cast<int>(std::clamp<int64_t>(wanted, 2, kMelFrames)));
+  const int n_frames = features_.available(pass.seek, static_cast<int>(std::clamp<int64_t>(wanted, 2, kMelFrames)));
   std::vector<Segment> segments;
   int n_tokens = 0;
   for (const auto& [number, pieces] : pass.segments) {
@@ -223,7 +192,7 @@ std::vector<std::pair<int, Timed>> Aligner::feed(const Pass& pass, Features& fea
   }
   if (n_frames < 2 || n_tokens > kMostTokens) return {};
   Mel mel;
-  features.window(pass.seek, n_frames, mel);
+  features_.window(pass.seek, n_frames, mel);
   const float* values = mel.values.data();
   const int slot = 0;
   engine_.network->encode({&values, 1}, {&slot, 1});

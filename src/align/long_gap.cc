@@ -1,7 +1,6 @@
 #include "src/align/long_gap.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "src/job.h"
 
@@ -53,17 +52,6 @@ std::vector<int> expected_cuts(std::span<const GapPart> parts, std::span<const i
   }
   cuts.back() = static_cast<int>(lengths.size());
   return cuts;
-}
-
-int best_cut(int first, int expected, std::span<const double> earlier, std::span<const double> later) {
-  double sum = 0, best = 0;
-  int cut = first;
-  for (size_t i = 0; i < earlier.size(); ++i) {
-    sum += earlier[i] - later[i];
-    const int here = first + static_cast<int>(i) + 1;
-    if (sum > best || (sum == best && std::abs(here - expected) < std::abs(cut - expected))) best = sum, cut = here;
-  }
-  return cut;
 }
 
 }  // namespace sotto

@@ -20,9 +20,4 @@ std::vector<GapPart> parts_of_gap(double from_s, double until_s, std::span<const
 // lengths: of the pieces' texts.
 std::vector<int> expected_cuts(std::span<const GapPart> parts, std::span<const int> lengths);
 
-// The place among [first, last] from which on pieces are more probable in the later part than in the one before it.
-// earlier, later: log probabilities of the pieces [first, last) in each. Of places that are as good, the one nearest to
-// expected: where the decoder says nothing, the pace decides.
-int best_cut(int first, int expected, std::span<const double> earlier, std::span<const double> later);
-
 }  // namespace sotto

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -202,7 +203,7 @@ TEST_CASE("over more than a window only what sounds alike is believed, and the r
   CHECK(doors.until_s == doctest::Approx(190));
 }
 
-TEST_CASE("a long gap is parted at its longest silences, and its words by pace, then by what each part says of them") {
+TEST_CASE("a long gap is parted at its longest silences, and its words by pace") {
   const auto speech = [](std::initializer_list<std::pair<int, int>> seconds) {
     std::vector<Speech> all;
     for (const auto& [start, end] : seconds) all.push_back({start * 16000, end * 16000});
@@ -217,10 +218,6 @@ TEST_CASE("a long gap is parted at its longest silences, and its words by pace, 
   CHECK(parts_of_gap(5, 95, {}, 28).empty());
   CHECK(expected_cuts(std::vector<GapPart>{{0, 10, 10}, {20, 50, 20}, {60, 60, 0}}, std::vector(9, 4)) ==
         std::vector{0, 3, 9, 9});
-  CHECK(best_cut(7, 7, std::vector<double>{-1, -1, -9, -9}, std::vector<double>{-9, -9, -1, -9}) == 9);
-  CHECK(best_cut(7, 9, std::vector<double>{-9, -9}, std::vector<double>{-1, -1}) == 7);
-  const std::vector<double> nothing(4, 0.0);
-  CHECK(best_cut(7, 9, nothing, nothing) == 9);  // the pace decides where the decoder says nothing
 }
 
 TEST_CASE("subtitles keep their cues and lines; what wasn't heard moves along where there is room") {
@@ -294,6 +291,49 @@ TEST_CASE("a text gets the times that its words have when they are recognised") 
     far += std::abs(rest[i].start_s - same.start_s) > 0.15;
   }
   CHECK(far <= 2);
+
+  // Without the first words, and with a sentence put between two that were said.
+  other.clear();
+  for (size_t i = from; i < n; ++i) {
+    if (i == until) other += " The submarine surfaced near the purple lighthouse at midnight.";
+    other += expected[i].text;
+  }
+  const Ran within = align(folder, other, "-f json --quiet");
+  REQUIRE(within.status == 0);
+  CHECK(within.err.find("not heard: \"The submarine surfaced near the purple lighthouse at midnight.\"") != std::string::npos);
+  CHECK(within.err.find("there is no text for") != std::string::npos);
+  std::vector<Said> heard;
+  for (const Said& word : words_of(json::parse(within.out)))
+    if (heard.size() != 5 || word.text == expected[until].text) heard.push_back(word);
+  REQUIRE(heard.size() == n - from);
+  far = 0;
+  for (size_t i = 0; i < heard.size(); ++i) far += std::abs(heard[i].start_s - expected[from + i].start_s) > 0.15;
+  CHECK(far <= 2);
+}
+
+TEST_CASE("who stops an alignment waits for no further window") {
+  const std::string clip = std::string(kTestSpeech) + "/" + kClip;
+  if (!test_model("tiny.en") || !std::filesystem::exists(clip)) return;
+  std::string text;
+  for (const Said& word : words_of(golden_words(kClip))) text += word.text;
+  Engine engine = open_engine(*test_model("tiny.en"), {.threads = 1});
+  int asked = 0, most = INT_MAX;
+  Listener listener;
+  listener.stopped = [&] { return ++asked > most; };
+  const auto untimed = [&] {
+    const AlignedText aligned = align_text(engine, {clip, {}}, {}, {{text, ""}}, listener);
+    std::string unheard;
+    for (const auto& stretch : aligned.unheard) unheard += stretch.text;
+    return std::pair{unheard.size(), aligned.transcript.segments[0].words.size()};
+  };
+  const auto whole = untimed();
+  CHECK(whole.first < 10);
+  CHECK(whole.second > 10);
+  most = asked - 1;  // the last time of all, before the window's words are timed
+  asked = 0;
+  const auto stopped = untimed();
+  CHECK(stopped.first > text.size() * 9 / 10);
+  CHECK(stopped.second == 0);
 }
 
 TEST_CASE("words that nobody recognised over more than a window have their times all the same") {
